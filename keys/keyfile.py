@@ -1,0 +1,52 @@
+"""Key files: one signer key and a newline, readable by their owner only."""
+
+import os
+from pathlib import Path
+
+from ledger.errors import UsageError
+from ledger.keys.signing import SignerKey, parse_signer
+
+_OTHERS = 0o077
+
+
+def write_key(path: Path, signer: SignerKey) -> None:
+    """Write `signer` to a new file (mode 0600); an existing one is refused."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        msg = f"{path} exists: a key is never overwritten, choose another name"
+        raise UsageError(msg) from None
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(signer.line() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_key(path: Path) -> SignerKey:
+    """Return the signer key of a file; refuse one that others can read."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        msg = f"no key file at {path}: `ledger keys new NAME` makes one"
+        raise UsageError(msg) from None
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"the key file {path} cannot be read: {error}"
+        raise UsageError(msg) from error
+    if mode & _OTHERS:
+        msg = f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
+        raise UsageError(msg)
+    if not text.endswith("\n") or "\n" in text[:-1]:
+        msg = f"{path} is not a key file: expected one line and a newline"
+        raise UsageError(msg)
+    return parse_signer(text[:-1])
+
+
+def read_keys(folder: Path) -> dict[str, SignerKey]:
+    """Return the signer keys of a folder's `*.key` files by their names."""
+    keys = {}
+    for path in sorted(folder.glob("*.key")):
+        signer = read_key(path)
+        keys[signer.name] = signer
+    return keys

@@ -1,0 +1,189 @@
+"""Ed25519 over DSSE, and verifier and signer keys in the C2SP note format.
+
+libsodium is the judge of signatures: S must be reduced and keys of small order
+are refused. Other libraries take such keys, so a charter may not list one.
+"""
+
+import base64
+import binascii
+import re
+from hashlib import sha256
+
+import msgspec
+from nacl import bindings
+from nacl.exceptions import CryptoError
+
+from ledger.errors import CorruptLogError, UsageError
+
+EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
+ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
+
+_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,128}")
+_DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
+
+
+class VerifierKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A public key under a name: `name+hex8(key id)+base64(type byte, key)`."""
+
+    name: str
+    public: bytes
+    kind: int = ED25519
+
+    @property
+    def key_id(self) -> bytes:
+        """Four bytes that a signature line carries to name its key."""
+        return key_id(self.name, self.kind, self.public)
+
+    def __str__(self) -> str:
+        """Return the one-line form that people exchange."""
+        packed = base64.b64encode(bytes([self.kind]) + self.public).decode()
+        return f"{self.name}+{self.key_id.hex()}+{packed}"
+
+
+class SignerKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A private key under a name; `repr` never shows the seed."""
+
+    name: str
+    seed: bytes
+    kind: int = ED25519
+
+    @property
+    def verifier(self) -> VerifierKey:
+        """The public half, which others need."""
+        public, _ = bindings.crypto_sign_seed_keypair(self.seed)
+        return VerifierKey(name=self.name, public=public, kind=self.kind)
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64 bytes of the Ed25519 signature over `message`."""
+        _, secret = bindings.crypto_sign_seed_keypair(self.seed)
+        return bindings.crypto_sign(message, secret)[:64]
+
+    def line(self) -> str:
+        """Return the secret one-line form that a key file holds."""
+        packed = base64.b64encode(bytes([self.kind]) + self.seed).decode()
+        return f"PRIVATE+KEY+{self.name}+{self.verifier.key_id.hex()}+{packed}"
+
+    def __repr__(self) -> str:
+        """Return the name alone: a traceback must not leak a secret."""
+        return f"SignerKey(name={self.name!r})"
+
+
+def key_id(name: str, kind: int, public: bytes) -> bytes:
+    """Return the first four bytes of SHA-256(name, newline, type byte, key)."""
+    return sha256(name.encode() + b"\n" + bytes([kind]) + public).digest()[:4]
+
+
+def pae(payload: bytes) -> bytes:
+    """Return the DSSE pre-authentication encoding of an event's payload."""
+    return _DSSE_HEAD + b"%d " % len(payload) + payload
+
+
+def pae_of(payload_type: str, payload: bytes) -> bytes:
+    """Return the DSSE pre-authentication encoding of any typed payload."""
+    kind = payload_type.encode()
+    return b"DSSEv1 %d %s %d " % (len(kind), kind, len(payload)) + payload
+
+
+def sign_payload(payload: bytes, signer: SignerKey) -> bytes:
+    """Return the signature that goes into an entry: 64 bytes over the PAE."""
+    return signer.sign(pae(payload))
+
+
+def verifies(message: bytes, signature: bytes, public: bytes) -> bool:
+    """Tell whether `signature` over `message` is by `public`, as libsodium judges."""
+    if len(signature) != bindings.crypto_sign_BYTES:
+        return False
+    try:
+        bindings.crypto_sign_open(signature + message, public)
+    except (CryptoError, ValueError):
+        return False
+    return True
+
+
+def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
+    """Tell whether an entry's signature covers exactly these payload bytes."""
+    return verifies(
+        _DSSE_HEAD + b"%d " % len(payload) + payload, signature, public
+    )
+
+
+def is_sound_key(public: bytes) -> bool:
+    """Tell whether `public` is a canonical point of the main subgroup.
+
+    Refuses the small-order keys under which anything would verify somewhere.
+    """
+    return len(public) == 32 and bindings.crypto_core_ed25519_is_valid_point(public)
+
+
+def new_signer(name: str, seed: bytes, kind: int = ED25519) -> SignerKey:
+    """Return a signer for 32 bytes of randomness that the caller drew."""
+    require_name(name)
+    if len(seed) != bindings.crypto_sign_SEEDBYTES:
+        msg = f"a seed has 32 bytes, not {len(seed)}"
+        raise UsageError(msg)
+    return SignerKey(name=name, seed=seed, kind=kind)
+
+
+def require_name(name: str) -> None:
+    """Raise `UsageError` unless `name` can stand in a key and a signature line."""
+    if not _NAME.fullmatch(name):
+        msg = (
+            f"{name!r} cannot name a key: use up to 128 characters without white "
+            "space and without '+'"
+        )
+        raise UsageError(msg)
+
+
+def parse_verifier(text: str) -> VerifierKey:
+    """Read `name+hex8+base64`; raise `UsageError` when it is not exactly that."""
+    name, kind, public = _parse(text, "verifier key", text.split("+", 2))
+    key = VerifierKey(name=name, public=public, kind=kind)
+    if str(key) != text:
+        msg = f"{text!r} is not a verifier key: its key id or its base64 is not canonical"
+        raise UsageError(msg)
+    return key
+
+
+def parse_signer(line: str) -> SignerKey:
+    """Read `PRIVATE+KEY+name+hex8+base64`; the message never shows the secret."""
+    if not line.startswith("PRIVATE+KEY+"):
+        msg = "this is no signer key: it does not start with PRIVATE+KEY+"
+        raise UsageError(msg)
+    parts = line.removeprefix("PRIVATE+KEY+").split("+", 2)
+    name, kind, seed = _parse("PRIVATE+KEY+…", "signer key", parts)
+    key = SignerKey(name=name, seed=seed, kind=kind)
+    if key.line() != line:
+        msg = f"the signer key of {name!r} is damaged: its key id does not match"
+        raise UsageError(msg)
+    return key
+
+
+def _parse(shown: str, what: str, parts: list[str]) -> tuple[str, int, bytes]:
+    try:
+        name, _, packed = parts
+        content = decode_base64(packed)
+    except (ValueError, CorruptLogError):
+        msg = f"{shown!r} is not a {what}: expected name+hex8+base64"
+        raise UsageError(msg) from None
+    require_name(name)
+    if len(content) != 33 or content[0] not in (ED25519, COSIGNATURE):
+        msg = f"{shown!r} is not an Ed25519 {what}"
+        raise UsageError(msg)
+    return name, content[0], content[1:]
+
+
+def decode_base64(text: str) -> bytes:
+    """Return the bytes of canonical base64: standard, padded, trailing bits zero.
+
+    Raises `CorruptLogError` for every other spelling, which Python's own
+    decoder would let through.
+    """
+    try:
+        content = base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError, ValueError):
+        msg = f"{text[:80]!r} is not base64"
+        raise CorruptLogError(msg) from None
+    if base64.b64encode(content).decode() != text:
+        msg = f"{text[:80]!r} is not canonical base64"
+        raise CorruptLogError(msg)
+    return content

@@ -1,0 +1,68 @@
+"""Instants: how they are read, written and compared. Time is an argument.
+
+`system_clock` is the only place in the product that asks what time it is; all
+other code is handed a `Clock`.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], datetime]
+
+_INSTANT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?Z",
+)
+_RELATIVE = re.compile(r"(?:now|([+-])([0-9]{1,6})([smhd]))")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def system_clock() -> datetime:
+    """Return the present instant in UTC, to the microsecond."""
+    return datetime.now(UTC)  # noqa: TID251 - the one home of the wall clock
+
+
+def instant_text(instant: datetime) -> str:
+    """Return RFC 3339 with `Z`: no fraction, or six digits where it is not zero."""
+    return instant.replace(tzinfo=None).isoformat() + "Z"
+
+
+def instant_text_micros(instant: datetime) -> str:
+    """Return RFC 3339 with `Z` and exactly six fraction digits, as entries have."""
+    return instant.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def parse_instant(text: str) -> datetime:
+    """Return the instant that `text` spells as payloads do.
+
+    Raises `ValueError` for a missing or other zone, another number of fraction
+    digits, and days or seconds that do not exist.
+    """
+    if not _INSTANT.fullmatch(text):
+        msg = f"{text!r} is not an instant like 2026-11-02T09:30:00Z"
+        raise ValueError(msg)
+    return datetime.fromisoformat(text[:-1]).replace(tzinfo=UTC)
+
+
+def parse_draft_instant(text: str, now: datetime) -> datetime:
+    """Return the instant of a draft: absolute, `now`, or relative (`+90m`, `-2h`)."""
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
+        return parse_instant(text)
+    if text == "now":
+        return now
+    sign, count, unit = match.groups()
+    delta = timedelta(**{_UNITS[unit]: int(count)})
+    return now + delta if sign == "+" else now - delta
+
+
+def micros(instant: datetime) -> int:
+    """Return whole microseconds since 1970-01-01T00:00:00Z, exactly."""
+    since = instant - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def from_micros(count: int) -> datetime:
+    """Return the instant that lies `count` microseconds after 1970 began."""
+    return _EPOCH + timedelta(microseconds=count)
