@@ -1,0 +1,1 @@
+"""The specification, as tests: each name is a sentence about the product."""
