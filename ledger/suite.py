@@ -13,42 +13,21 @@ from msgspec import Meta
 
 from ledger.grammar import Count, DecimalText, Fact, Hex, Instant, Key, Text
 from ledger.keys.roster import Principal
+from ledger.suite_grammar import (
+    Binning,
+    Grouping,
+    Interval,
+    Line,
+    RootSeed,
+    Segment,
+    Slice,
+    Slot,
+    Stratum,
+    SuiteName,
+    Written,
+)
 
 FORMATS: Final = frozenset({"suite/1", "charter/1"})
-
-Line = Annotated[str, Meta(pattern=r"\A[^\r\n]+\Z")]
-SuiteName = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]*@v[1-9][0-9]{0,8}\Z")]
-Slot = Annotated[
-    str, Meta(pattern=r"\A(?:initial|final|time_weighted|at_lead:[1-9][0-9]{0,5})\Z")
-]
-Binning = Annotated[
-    str,
-    Meta(pattern=r"\A(?:equal_width_left_closed|equal_mass)/[1-9][0-9]{0,3}\Z"),
-]
-RootSeed = Annotated[str, Meta(pattern=r"\A(?:manifest|[0-9a-f]{64})\Z")]
-
-_TAG = r"tag:[A-Za-z0-9_][A-Za-z0-9 ._:/+-]{0,127}"
-Grouping = Annotated[
-    str,
-    Meta(
-        pattern=r"\A(?:horizon|target|evidence_tier|adaptation_budget|" + _TAG + r")\Z"
-    ),
-]
-Slice = Annotated[
-    str,
-    Meta(
-        pattern=r"\A(?:template|horizon|slot|target|evidence_tier|adaptation_budget|"
-        + _TAG
-        + r")\Z"
-    ),
-]
-Stratum = Annotated[str, Meta(pattern=r"\A(?:template|horizon|slot|" + _TAG + r")\Z")]
-Segment = Annotated[str, Meta(pattern=r"\A(?:target|" + _TAG + r")\Z")]
-
-Interval = tuple[DecimalText, DecimalText]
-# A collection that must be written even where it is empty: `[]` in a TOML says
-# that its author thought of it. In the payload it is absent then, like all others.
-Written = Meta(extra={"written": True})
 
 
 class Pool(Fact, frozen=True, kw_only=True):
