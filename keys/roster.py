@@ -66,6 +66,15 @@ class Roster:
             self._role_of_name[member.name] = member.role
             self._name_of_key[member.public] = member.name
 
+    def copy(self) -> "Roster":
+        """Return a roster that can try a charter without being changed itself."""
+        other = Roster()
+        other.members = dict(self.members)
+        other._role_of_name = dict(self._role_of_name)  # noqa: SLF001 - its own class
+        other._name_of_key = dict(self._name_of_key)  # noqa: SLF001
+        other._log_keys = set(self._log_keys)  # noqa: SLF001
+        return other
+
     def _member(self, principal: Principal) -> Member:
         key = parse_verifier(principal.key)
         name, role = principal.name, principal.role

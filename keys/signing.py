@@ -7,6 +7,7 @@ are refused. Other libraries take such keys, so a charter may not list one.
 import base64
 import binascii
 import re
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -19,6 +20,8 @@ EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
 ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
 
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,128}")
+# Deriving a key pair costs as much as signing: it is done once a key.
+_pair = lru_cache(maxsize=64)(bindings.crypto_sign_seed_keypair)
 _DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
 
 
@@ -50,12 +53,12 @@ class SignerKey(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def verifier(self) -> VerifierKey:
         """The public half, which others need."""
-        public, _ = bindings.crypto_sign_seed_keypair(self.seed)
+        public, _ = _pair(self.seed)
         return VerifierKey(name=self.name, public=public, kind=self.kind)
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64 bytes of the Ed25519 signature over `message`."""
-        _, secret = bindings.crypto_sign_seed_keypair(self.seed)
+        _, secret = _pair(self.seed)
         return bindings.crypto_sign(message, secret)[:64]
 
     def line(self) -> str:

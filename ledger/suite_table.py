@@ -1,6 +1,7 @@
 """A manifest as it was read: what it gives, what of that is sound, where it stands."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -58,9 +59,15 @@ class Table:
         assert value is None or isinstance(value, bool)
         return value
 
+    def instant(self, key: str) -> datetime | None:
+        """Return the instant under `key`, or None."""
+        value = self.sound.get(key)
+        return None if value is None else msgspec.convert(value, datetime)
+
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the texts under `key` (of a map: its names); () if there are none."""
-        return tuple(self.sound.get(key, ()))
+        value = self.sound.get(key, ())
+        return tuple(text for text in value if isinstance(text, str))
 
     def table(self, key: str) -> "Table":
         """Return the table under `key`; an empty one if there is none."""

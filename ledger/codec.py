@@ -1,0 +1,203 @@
+"""Bytes to events and back: one spelling of each event, insisted on at the door.
+
+`decode` is strict: unknown fields, floats, other time zones, empty or default
+values and every other spelling of the same event are refused, by encoding what
+was decoded and comparing bytes. After the door nothing is encoded again:
+`read` trusts bytes whose hash is already in the log.
+"""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ledger import canonical
+from ledger.errors import CorruptLogError, RefusedError, UncheckableError
+from ledger.events import (
+    Forecast,
+    ForecastSealed,
+    LedgerEvent,
+    Question,
+    ResolutionRecorded,
+)
+from ledger.ids import sha256_hex
+from ledger.suite import FORMATS, CharterManifest, SuiteManifest
+
+PAYLOAD_BYTES_MAX = 65_330
+PPM = 1_000_000
+_PLACES_MAX = 6
+
+_DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
+_QUESTION = msgspec.json.Decoder(Question)
+_NEWER_FORMAT = re.compile(rb'"format":"((?:suite|charter)/[0-9]+)"')
+
+
+def encode(event: LedgerEvent) -> bytes:
+    """Return the payload: the event's RFC 8785 bytes."""
+    return canonical.encode(event)
+
+
+def read(payload: bytes) -> LedgerEvent:
+    """Return the event of a payload that the door has already let in.
+
+    Raises `UncheckableError` for a manifest of a newer format, and
+    `CorruptLogError` for bytes that are no event.
+    """
+    try:
+        return _DECODER.decode(payload)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        newer = _NEWER_FORMAT.search(payload)
+        if newer and newer[1].decode() not in FORMATS:
+            msg = f"a manifest has format {newer[1].decode()}, newer than this program"
+            raise UncheckableError(msg) from None
+        msg = f"the payload is no event: {error}"
+        raise CorruptLogError(msg) from None
+
+
+def decode(payload: bytes) -> LedgerEvent:
+    """Return the event that these exact bytes spell, or refuse them.
+
+    Raises `RefusedError` with `too-large`, `not-canonical`, `too-many-places` or
+    `sum-not-one`: what the payload alone shows.
+    """
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        msg = (
+            f"the payload has {len(payload)} bytes, and {PAYLOAD_BYTES_MAX} are allowed: "
+            "move long text to a blob and name its hash"
+        )
+        raise RefusedError("too-large", msg)
+    try:
+        event = read(payload)
+    except (CorruptLogError, UncheckableError) as error:
+        raise RefusedError("not-canonical", str(error)) from None
+    _require_one_spelling(event, payload)
+    if isinstance(event, Forecast) and event.probabilities:
+        require_vector(event.probabilities)
+    return event
+
+
+def read_questions(content: bytes) -> list[Question]:
+    """Return the questions of a pinned list: one JSON object a line.
+
+    Raises `CorruptLogError` that names the first line which is no question.
+    """
+    questions = []
+    for number, line in enumerate(content.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            questions.append(_QUESTION.decode(line))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            msg = f"line {number} of the question list is no question: {error}"
+            raise CorruptLogError(msg) from None
+    return questions
+
+
+def _require_one_spelling(event: LedgerEvent, payload: bytes) -> None:
+    if any(instant.tzinfo is not UTC for instant in instants(event)):
+        msg = "a time has an offset: write it in UTC, with Z"
+        raise RefusedError("not-canonical", msg)
+    question = getattr(event, "question", None)
+    if question is not None:
+        _require_no_default(question)
+    spelled = encode(event)
+    if spelled != payload:
+        raise RefusedError("not-canonical", _first_difference(payload, spelled))
+
+
+def _require_no_default(question: Question) -> None:
+    if question.target == question.id:
+        msg = "the question's target equals its id, which is the default: leave it out"
+        raise RefusedError("not-canonical", msg)
+    if question.cluster is not None and question.cluster == question.target_name:
+        msg = "the question's cluster equals its target, the default: leave it out"
+        raise RefusedError("not-canonical", msg)
+
+
+def _first_difference(payload: bytes, spelled: bytes) -> str:
+    place = next(
+        (i for i, (a, b) in enumerate(zip(payload, spelled, strict=False)) if a != b),
+        min(len(payload), len(spelled)),
+    )
+    around = slice(max(0, place - 12), place + 28)
+    return (
+        f"byte {place} is not RFC 8785 of the event: {payload[around]!r} "
+        f"should be {spelled[around]!r}"
+    )
+
+
+def instants(event: LedgerEvent) -> list[datetime]:
+    """Return every instant in an event that msgspec read with its own offset."""
+    found = [event.created_at]
+    question = getattr(event, "question", None)
+    if question is not None:
+        found += (question.opened_at, question.cutoff_at, question.resolve_by)
+    if isinstance(event, ResolutionRecorded):
+        times = (event.started_at, event.occurred_at, event.published_at)
+        found += (time for time in times if time is not None)
+    elif isinstance(event, Forecast) and event.evidence is not None:
+        seen = event.evidence
+        times = (seen.cutoff_at, seen.training_cutoff_at)
+        found += (time for time in times if time is not None)
+    return found
+
+
+def ppm(probability: str) -> int:
+    """Return a canonical probability of at most six places in parts per million.
+
+    Raises `RefusedError` (`too-many-places`) for more.
+    """
+    if len(probability) == 1:
+        return PPM if probability == "1" else 0
+    places = probability[2:]
+    if len(places) > _PLACES_MAX:
+        msg = (
+            f"{probability} has {len(places)} places, and six are allowed: "
+            "round the vector to millionths so that it sums to 1"
+        )
+        raise RefusedError("too-many-places", msg)
+    return int(places.ljust(_PLACES_MAX, "0"))
+
+
+def require_vector(probabilities: dict[str, str]) -> None:
+    """Refuse a vector that does not sum to exactly 1."""
+    total = sum(map(ppm, probabilities.values()))
+    if total != PPM:
+        msg = f"the probabilities sum to {total} millionths, not to 1000000: {probabilities}"
+        raise RefusedError("sum-not-one", msg)
+
+
+def question_hash(question: Question) -> str:
+    """Return the hash of a question's canonical bytes (a slice of the payload)."""
+    return sha256_hex(canonical.encode(question))
+
+
+def suite_hash(manifest: SuiteManifest | CharterManifest) -> str:
+    """Return the hash of a manifest's canonical bytes (a slice of the payload)."""
+    return sha256_hex(canonical.encode(manifest))
+
+
+def commitment(forecast: Forecast, *, parent: str | None, salt: str) -> str:
+    """Return what a hidden forecast commits to (DESIGN: ForecastUpdated).
+
+    `forecast` has the vector; `parent` is the committing event's own parent,
+    absent under a ForecastSealed; `salt` is 32 random bytes in hexadecimal.
+    """
+    committed: dict[str, Any] = {
+        "forecaster": forecast.forecaster,
+        "ledger": forecast.ledger,
+        "parent": parent,
+        "probabilities": forecast.probabilities,
+        "quantities": forecast.quantities,
+        "question_hash": forecast.question_hash
+        or (
+            question_hash(forecast.question)
+            if isinstance(forecast, ForecastSealed) and forecast.question
+            else None
+        ),
+        "salt": salt,
+        "suite_hash": forecast.suite_hash,
+    }
+    stated = {name: value for name, value in committed.items() if value}
+    return sha256_hex(canonical.encode(stated))

@@ -1,0 +1,67 @@
+"""Files that survive a crash, and folders that a ledger may live in."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from ledger.errors import UsageError
+
+# Locks and shared memory cannot be trusted across machines.
+_NETWORK = frozenset(
+    "nfs nfs4 cifs smb3 smbfs afs ceph fuse.ceph glusterfs fuse.glusterfs lustre "
+    "fuse.sshfs 9p beegfs gfs2 ocfs2".split()
+)
+_MOUNTS = Path("/proc/self/mounts")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a folder's entries durable."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a file in one step: after a crash it holds the old or the new bytes."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    sync_folder(path.parent)
+
+
+def lock(path: Path) -> int:
+    """Return a handle that holds the folder's writer lock until it is closed.
+
+    Raises `UsageError` when another process holds it.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        msg = f"another process writes to {path.parent}: use it, or stop it first"
+        raise UsageError(msg) from None
+    return handle
+
+
+def require_local(folder: Path) -> None:
+    """Raise `UsageError` for a folder on a network file system."""
+    if not _MOUNTS.exists():
+        return
+    here = str(folder.resolve())
+    best = ("", "")
+    for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+        _, mount, kind, *_ = line.split(" ")
+        mount = mount.replace("\\040", " ")
+        inside = here == mount or here.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best[0]):
+            best = (mount, kind)
+    if best[1] in _NETWORK:
+        msg = f"{folder} is on {best[1]}, a network file system: use a local disk"
+        raise UsageError(msg)

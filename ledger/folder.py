@@ -1,0 +1,57 @@
+"""One ledger is one folder: what lies where in it."""
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from ledger.blobs import BlobFolder
+from ledger.durable import write_durably
+from ledger.errors import UncheckableError, UsageError
+
+FORMAT = "ledger/1"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`ledger.toml`: which ledger this is, for people and for finding its mark."""
+
+    format: str
+    origin: str
+    ledger: str
+
+
+class Folder:
+    """The places inside one ledger's folder; nothing is opened here."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder's path."""
+        self.path = path
+        self.settings_file = path / "ledger.toml"
+        self.log = path / "log.db"
+        self.log_key = path / "log.key"
+        self.index = path / "index.db"
+        self.projections = path / "projections.db"
+        self.keys = path / "keys"
+        self.lock = path / "lock"
+        self.blobs = BlobFolder(path / "blobs")
+
+    def settings(self) -> Settings:
+        """Return what `ledger.toml` says; raise `UsageError` where there is no ledger."""
+        try:
+            text = self.settings_file.read_text("utf-8")
+            settings = msgspec.convert(tomllib.loads(text), Settings)
+        except (FileNotFoundError, NotADirectoryError):
+            msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
+            raise UsageError(msg) from None
+        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            msg = f"{self.settings_file} cannot be read: {error}"
+            raise UsageError(msg) from error
+        if settings.format != FORMAT:
+            msg = f"{self.path} has format {settings.format!r}, this program reads {FORMAT!r}"
+            raise UncheckableError(msg)
+        return settings
+
+    def write_settings(self, origin: str, ledger: str) -> None:
+        """Write `ledger.toml` once entry 0 is in the log."""
+        text = f'format = "{FORMAT}"\norigin = "{origin}"\nledger = "{ledger}"\n'
+        write_durably(self.settings_file, text.encode())

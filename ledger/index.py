@@ -1,0 +1,137 @@
+"""What the rules must find again: units by name and by question, on disk.
+
+A disposable file (or a temporary one, for an audit): deleting it costs a
+replay and nothing else. Units in use stay in memory and are written when the
+log commits, so that memory is bounded by `CACHED_MAX`, not by the log.
+"""
+
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from ledger.unit import Unit
+
+CACHED_MAX = 50_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS units(name TEXT PRIMARY KEY, unit BLOB) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS asked(question TEXT PRIMARY KEY, name TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS frozen(seq INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
+    size INTEGER, root BLOB, format INTEGER) STRICT;
+"""
+_FORMAT = 1  # of the blobs in `units`; another one means: replay
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Unit)
+
+
+class Index:
+    """Units of one log up to `size`; `flush` writes what changed since the last."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Open or make the file; without a path, a temporary one that SQLite deletes."""
+        # An empty name asks SQLite for a private file that lives until close.
+        self._database = apsw.Connection("" if path is None else str(path))
+        if path is not None:
+            self._database.pragma("journal_mode", "wal")
+        self._database.pragma("synchronous", "normal" if path else "off")
+        self._database.pragma("cache_size", -32_768)
+        self._database.execute(_SCHEMA)
+        self._units: dict[str, Unit] = {}
+        self._asked: dict[str, str] = {}
+        self._changed: dict[str, Unit] = {}
+        self._asked_new: dict[str, str] = {}
+        self._frozen_new: list[int] = []
+        self._stored = self._database.execute(
+            "SELECT EXISTS(SELECT 1 FROM units)"
+        ).fetchone() == (1,)
+
+    def close(self) -> None:
+        """Close the file. Unflushed changes are dropped: a replay finds them again."""
+        self._database.close()
+
+    def position(self) -> tuple[int, bytes] | None:
+        """Return the size and root of the log that the file speaks of, if any."""
+        row = self._database.execute("SELECT size, root, format FROM position").fetchone()
+        return None if row is None or row[2] != _FORMAT else (row[0], row[1])
+
+    def frozen(self) -> list[int]:
+        """Return the positions of the SuiteFrozen events, ascending."""
+        rows = self._database.execute("SELECT seq FROM frozen ORDER BY seq")
+        return [seq for (seq,) in rows]
+
+    def named(self, name: str) -> Unit | None:
+        """Return the unit of that name."""
+        unit = self._units.get(name)
+        if unit is None and self._stored:
+            row = self._database.execute(
+                "SELECT unit FROM units WHERE name = ?", (name,)
+            ).fetchone()
+            if row is not None:
+                unit = self._units[name] = _DECODER.decode(row[0])
+        return unit
+
+    def asked(self, suite: str, question_hash: str) -> Unit | None:
+        """Return the unit that a question of a suite belongs to."""
+        question = suite + question_hash
+        name = self._asked.get(question)
+        if name is None and self._stored:
+            row = self._database.execute(
+                "SELECT name FROM asked WHERE question = ?", (question,)
+            ).fetchone()
+            if row is not None:
+                name = self._asked[question] = row[0]
+        return None if name is None else self.named(name)
+
+    def put(self, unit: Unit) -> None:
+        """Take a unit that is new or was changed."""
+        self._units[unit.name] = unit
+        self._changed[unit.name] = unit
+
+    def put_question(self, unit: Unit, question_hash: str) -> None:
+        """Remember that a question belongs to `unit`."""
+        question = unit.suite + question_hash
+        self._asked[question] = unit.name
+        self._asked_new[question] = unit.name
+
+    def put_frozen(self, seq: int) -> None:
+        """Remember where a suite or charter was frozen."""
+        self._frozen_new.append(seq)
+
+    def flush(self, size: int, root: bytes) -> None:
+        """Write what changed; from now on the file speaks of the log at `size`."""
+        with self._database:
+            self._database.executemany(
+                "REPLACE INTO units VALUES (?, ?)",
+                ((name, _ENCODER.encode(unit)) for name, unit in self._changed.items()),
+            )
+            self._database.executemany(
+                "REPLACE INTO asked VALUES (?, ?)", self._asked_new.items()
+            )
+            self._database.executemany(
+                "REPLACE INTO frozen VALUES (?)", ((seq,) for seq in self._frozen_new)
+            )
+            self._database.execute(
+                "REPLACE INTO position VALUES (1, ?, ?, ?)", (size, root, _FORMAT)
+            )
+        self._stored = self._stored or bool(self._changed)
+        self._forget_changes()
+        if len(self._units) > CACHED_MAX:
+            self._units.clear()
+            self._asked.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is in memory that a long replay should flush."""
+        return len(self._units) > CACHED_MAX
+
+    def discard(self) -> None:
+        """Forget everything since the last flush."""
+        self._units.clear()
+        self._asked.clear()
+        self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        self._changed.clear()
+        self._asked_new.clear()
+        self._frozen_new.clear()

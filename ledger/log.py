@@ -1,0 +1,220 @@
+"""The public face of the log: make it, write to it, read it."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from ledger.anchor import HighWaterMark, mark_path
+from ledger.checkpoint import open_checkpoint
+from ledger.clock import Clock
+from ledger.durable import lock, require_local
+from ledger.entry import Recorded
+from ledger.errors import CorruptLogError, UncheckableError, UsageError
+from ledger.events import SuiteFrozen
+from ledger.folder import Folder
+from ledger.index import Index
+from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
+from ledger.merkle import Tree
+from ledger.replay import StoredEvents, replay
+from ledger.state import State
+from ledger.store import Store, create_store, open_store
+from ledger.suite import CharterManifest
+from ledger.writer import Receipt, Submission, Writer
+
+_REPLAY_CHUNK = 10_000
+
+
+def create(
+    folder: Folder,
+    charter: Submission,
+    log_key: SignerKey,
+    *,
+    clock: Clock,
+    state_home: Path,
+) -> Receipt:
+    """Make a ledger whose entry 0 is `charter`; return the receipt.
+
+    The folder may hold keys and nothing else. Raises `UsageError` where a log
+    exists, `RefusedError` where the charter is unfit.
+    """
+    folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    require_local(folder.path)
+    if folder.log.exists():
+        msg = f"{folder.path} holds a ledger already: choose another folder"
+        raise UsageError(msg)
+    handle = lock(folder.lock)
+    store = create_store(folder.log)
+    with _writer(folder, store, log_key, handle, clock, state_home) as writer:
+        writer.stage(charter)
+        _require_log_key(writer.state, log_key)
+        receipt = writer.commit()[0]
+    folder.write_settings(log_key.name, receipt.event_id)
+    return receipt
+
+
+def open_writer(
+    folder: Folder, log_key: SignerKey, *, clock: Clock, state_home: Path
+) -> Writer:
+    """Take the lock and return the writer, its state at the log's head.
+
+    Raises `UsageError` when another process writes or there is no ledger, and
+    `CorruptLogError` when the log contradicts itself or the high-water mark.
+    """
+    folder.settings()
+    require_local(folder.path)
+    handle = lock(folder.lock)
+    try:
+        store = open_store(folder.log, read_only=False)
+    except BaseException:
+        os.close(handle)
+        raise
+    writer = _writer(folder, store, log_key, handle, clock, state_home)
+    try:
+        _require_log_key(writer.state, log_key)
+    except BaseException:
+        writer.close()
+        raise
+    return writer
+
+
+def _writer(
+    folder: Folder,
+    store: Store,
+    log_key: SignerKey,
+    handle: int,
+    clock: Clock,
+    state_home: Path,
+) -> Writer:
+    head = store.head()
+    if store.count() != head.size:
+        msg = f"log.db has {store.count()} entries, and its head says {head.size}"
+        raise CorruptLogError(msg)
+    tree = Tree(head.size, head.edge)
+    index = _index_at(folder, tree)
+    state = load_state(folder, store, index)
+    mark = None
+    if state.ledger is not None:
+        mark = HighWaterMark(mark_path(state_home, state.ledger), time.monotonic)
+    writer = Writer(
+        store=store,
+        index=index,
+        state=state,
+        tree=tree,
+        log_key=log_key,
+        clock=clock,
+        mark=mark,
+        on_close=lambda: os.close(handle),
+    )
+    if mark is not None:
+        writer.behind = _note_ahead(mark, state, tree)
+    return writer
+
+
+def _index_at(folder: Folder, tree: Tree) -> Index:
+    """Return the index file, or a fresh one where it is not of this log."""
+    try:
+        index = Index(folder.index)
+        position = index.position()
+        fits = position is None or (
+            position[0] <= tree.size
+            and (position[0] != tree.size or position[1] == tree.root())
+        )
+        if fits:
+            return index
+        index.close()
+    except apsw.Error:
+        # A damaged index is no loss: a replay makes it again.
+        pass
+    for suffix in ("", "-wal", "-shm"):
+        folder.index.with_name(folder.index.name + suffix).unlink(missing_ok=True)
+    return Index(folder.index)
+
+
+def load_state(folder: Folder, store: Store, index: Index) -> State:
+    """Return the rules' state at the log's head, replaying what the index lacks."""
+    state = State(index, folder.blobs.get)
+    events = StoredEvents(store)
+    for each in events.read_at(index.frozen()):
+        assert isinstance(each.event, SuiteFrozen)
+        state.apply_frozen(each.seq, each.event_id, each.event)
+    position = index.position()
+    start, size = (position[0] if position else 0), events.size()
+    tree = Tree(0)
+    while start < size:
+        stop = min(start + _REPLAY_CHUNK, size)
+        replay(state, events.read(start, stop))
+        if stop == size:
+            head = store.head()
+            tree = Tree(head.size, head.edge)
+            index.flush(size, tree.root())
+        elif index.is_full:
+            index.flush(stop, b"")
+        start = stop
+    return state
+
+
+def _require_log_key(state: State, log_key: SignerKey) -> None:
+    assert state.charter is not None
+    if str(log_key.verifier) not in state.charter.log_keys:
+        msg = f"the charter does not list {log_key.verifier} among its log_keys"
+        raise UsageError(msg)
+
+
+def log_verifiers(charter: CharterManifest) -> tuple[VerifierKey, ...]:
+    """Return the keys that may sign a charter's checkpoints."""
+    return tuple(parse_verifier(key) for key in charter.log_keys)
+
+
+def _note_ahead(mark: HighWaterMark, state: State, tree: Tree) -> str | None:
+    """Return the remembered note if the log is behind it."""
+    note = mark.note()
+    if note is None:
+        return None
+    assert state.charter is not None
+    remembered = open_checkpoint(note, log_verifiers(state.charter), state.charter.origin)
+    if remembered.size == tree.size and remembered.root != tree.root():
+        msg = f"the log of size {tree.size} is not the one that this machine remembers"
+        raise CorruptLogError(msg)
+    return note if remembered.size > tree.size else None
+
+
+class Reader:
+    """A reader beside the writer: entries, checkpoints and events, never the lock."""
+
+    def __init__(self, folder: Folder) -> None:
+        """Open `log.db` read-only; raise `UsageError` where there is no ledger."""
+        self.settings = folder.settings()
+        self.store = open_store(folder.log, read_only=True)
+        self.events = StoredEvents(self.store)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.store.close()
+
+
+@contextmanager
+def open_reader(folder: Folder) -> Iterator[Reader]:
+    """Give a reader of the ledger and close it afterwards."""
+    reader = Reader(folder)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+__all__ = [
+    "Folder",
+    "Reader",
+    "Receipt",
+    "Recorded",
+    "Submission",
+    "UncheckableError",
+    "Writer",
+    "create",
+    "open_reader",
+    "open_writer",
+]

@@ -1,0 +1,152 @@
+"""Vectors, chains and reveals: what a forecaster may commit."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from ledger.errors import RefusedError
+from ledger.events import Forecast, ForecastSealed, ForecastUpdated, Quantity
+from ledger.rules_question import require_suite, unit_of_question
+from ledger.state import FrozenSuite, State
+from ledger.unit import Chain, Unit
+
+
+def check_seal(state: State, event: ForecastSealed) -> None:
+    """Refuse a first vector that its suite, question or answers do not allow."""
+    frozen = require_suite(state, event.suite)
+    _check_competitor(frozen, event)
+    unit = unit_of_question(
+        state, event.suite, event.question, event.question_hash, "forecaster"
+    )
+    _check_vector(frozen, event, _answers(frozen, event, unit))
+
+
+def _answers(
+    frozen: FrozenSuite, event: ForecastSealed, unit: Unit | None
+) -> tuple[str, ...]:
+    """Return the answers of the question that the event itself names."""
+    if event.question is None:
+        assert unit is not None
+        return unit.answers
+    return frozen.templates[event.question.template].answers or event.question.answers
+
+
+def check_update(state: State, event: ForecastUpdated, received_at: datetime) -> None:
+    """Refuse an update that does not attach to the end of its own chain."""
+    frozen = require_suite(state, event.suite)
+    _check_competitor(frozen, event)
+    unit = unit_of_question(
+        state, event.suite, None, event.question_hash, "forecaster"
+    )
+    assert unit is not None
+    chain = _require_chain(unit, event)
+    if event.created_at < chain.created_at:
+        msg = (
+            f"the update was created {event.created_at.isoformat()}, before its parent "
+            f"({chain.created_at.isoformat()})"
+        )
+        raise RefusedError("created-before-parent", msg)
+    if event.opens is not None or event.salt is not None:
+        _check_reveal(frozen, unit, chain, event, received_at)
+    _check_vector(frozen, event, unit.answers)
+
+
+def _require_chain(unit: Unit, event: ForecastUpdated) -> Chain:
+    for name, other in unit.chains.items():
+        if name != event.forecaster and other.last == event.parent:
+            msg = f"the parent {event.parent} is {name}'s forecast, not {event.forecaster}'s"
+            raise RefusedError("foreign-parent", msg)
+    chain = unit.chains.get(event.forecaster)
+    if chain is None:
+        msg = f"{event.forecaster} has sealed nothing on {unit.name}: seal a forecast first"
+        raise RefusedError("unknown-parent", msg)
+    if chain.last != event.parent:
+        msg = f"the parent must be the chain's last, {chain.last}, not {event.parent}"
+        raise RefusedError("parent-not-last", msg)
+    return chain
+
+
+def _check_reveal(
+    frozen: FrozenSuite,
+    unit: Unit,
+    chain: Chain,
+    event: ForecastUpdated,
+    received_at: datetime,
+) -> None:
+    if event.opens is None or event.salt is None or event.commitment is not None:
+        msg = "a reveal has opens, salt and probabilities, and no commitment of its own"
+        raise RefusedError("reveal-incomplete", msg)
+    if not chain.hidden.get(event.opens):
+        msg = f"{event.opens} is no hidden forecast of {event.forecaster} that is still closed"
+        raise RefusedError("nothing-to-open", msg)
+    hours = frozen.manifest.reveal_by_hours
+    if received_at > unit.resolve_by + timedelta(hours=hours):
+        msg = f"a hidden forecast may be opened until {hours} h after resolve_by: it is later"
+        raise RefusedError("reveal-too-late", msg)
+
+
+def _check_competitor(frozen: FrozenSuite, event: Forecast) -> None:
+    competitor = frozen.competitors.get(event.forecaster)
+    if competitor is None:
+        known = ", ".join(frozen.competitors)
+        msg = f"{event.suite} has no competitor {event.forecaster!r}; it has {known}"
+        raise RefusedError("unknown-competitor", msg)
+    if competitor.principal != event.author:
+        who = competitor.principal or f"the method {competitor.method}"
+        msg = f"{event.forecaster} is sealed by {who}, not by {event.author}"
+        raise RefusedError("not-your-competitor", msg)
+    budgets = frozen.manifest.adaptation_budgets
+    if event.adaptation_budget is not None and event.adaptation_budget not in budgets:
+        msg = (
+            f"adaptation_budget {event.adaptation_budget!r} is none that {event.suite} "
+            f"declares: {', '.join(budgets) or 'it declares none'}"
+        )
+        raise RefusedError("unknown-budget", msg)
+    evidence = event.evidence
+    if frozen.manifest.tier == "blind_archive" and (
+        evidence is None or evidence.training_cutoff_at is None
+    ):
+        msg = f"{event.suite} is a blind archive: state evidence.training_cutoff_at"
+        raise RefusedError("training-cutoff-missing", msg)
+
+
+def _check_vector(
+    frozen: FrozenSuite, event: Forecast, answers: tuple[str, ...]
+) -> None:
+    if bool(event.probabilities) == (event.commitment is not None):
+        msg = "give probabilities, or a commitment to hidden ones: one of the two"
+        raise RefusedError("vector-missing", msg)
+    if event.probabilities and event.probabilities.keys() != set(answers):
+        msg = (
+            f"the vector is over {', '.join(event.probabilities)}, and the question's "
+            f"answers are {', '.join(answers)}"
+        )
+        raise RefusedError("answers-mismatch", msg)
+    for name, quantity in event.quantities.items():
+        _check_quantity(frozen, event.suite, name, quantity)
+
+
+def _check_quantity(
+    frozen: FrozenSuite, suite: str, name: str, quantity: Quantity
+) -> None:
+    if name not in frozen.manifest.quantities:
+        known = ", ".join(frozen.manifest.quantities) or "it declares none"
+        msg = f"{suite} declares no quantity {name!r}: {known}"
+        raise RefusedError("unknown-quantity", msg)
+    levels = []
+    for text, value in quantity.quantiles.items():
+        level = _level(text)
+        if level is None:
+            msg = f"{name}: {text!r} is no quantile level between 0 and 1, as \"0.25\" is"
+            raise RefusedError("quantile-level-invalid", msg)
+        levels.append((level, Decimal(value)))
+    ordered = [value for _, value in sorted(levels)]
+    if ordered != sorted(ordered):
+        msg = f"{name}: a higher quantile is below a lower one: quantiles may not cross"
+        raise RefusedError("quantiles-cross", msg)
+
+
+def _level(text: str) -> Decimal | None:
+    """Return a canonical decimal strictly between 0 and 1, or None."""
+    digits = text.removeprefix("0.")
+    canonical = digits != text and digits.isascii() and digits.isdigit()
+    return Decimal(text) if canonical and not digits.endswith("0") else None

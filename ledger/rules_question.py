@@ -1,0 +1,145 @@
+"""Which question may be asked in a suite, and by whom."""
+
+from datetime import timedelta
+
+from ledger.codec import question_hash
+from ledger.errors import RefusedError
+from ledger.events import Question
+from ledger.keys.roster import Role
+from ledger.state import FrozenSuite, State
+from ledger.suite import Template
+from ledger.unit import Unit, unit_name
+
+
+def require_suite(state: State, suite: str) -> FrozenSuite:
+    """Return a frozen suite, or refuse its name."""
+    frozen = state.suites.get(suite)
+    if frozen is None:
+        known = ", ".join(sorted(state.suites)) or "none"
+        msg = f"{suite!r} was never frozen here; frozen are: {known}"
+        raise RefusedError("unknown-suite", msg)
+    return frozen
+
+
+def unit_of_question(
+    state: State, suite: str, question: Question | None, stated_hash: str | None, role: Role
+) -> Unit | None:
+    """Return the known unit that an event is about; None where it opens one.
+
+    Refuses a question that is unknown, outside its template's bounds, or brought
+    by someone who may not bring it.
+    """
+    frozen = require_suite(state, suite)
+    if question is None:
+        return _unit_by_hash(state, suite, stated_hash)
+    actual = question_hash(question)
+    if stated_hash is not None and stated_hash != actual:
+        msg = f"question_hash is {stated_hash}, and the question's hash is {actual}"
+        raise RefusedError("question-hash-wrong", msg)
+    template = _require_template(frozen, suite, question)
+    unit = state.unit_of(suite, actual)
+    if unit is not None:
+        return unit
+    _check_bounds(question, template)
+    name = unit_name(suite, question.template, question.id, question.horizon)
+    unit = state.units.named(name)
+    if unit is None:
+        _require_may_open(state, frozen, template, question, actual, role)
+    return unit
+
+
+def _unit_by_hash(state: State, suite: str, stated_hash: str | None) -> Unit:
+    if stated_hash is None:
+        msg = "the event names no question: give `question`, or `question_hash`"
+        raise RefusedError("question-missing", msg)
+    unit = state.unit_of(suite, stated_hash)
+    if unit is None:
+        msg = (
+            f"no question with hash {stated_hash} is open in {suite}: "
+            "give the whole question, or have it opened first"
+        )
+        raise RefusedError("unknown-question", msg)
+    return unit
+
+
+def _require_template(frozen: FrozenSuite, suite: str, question: Question) -> Template:
+    template = frozen.templates.get(question.template)
+    if template is None:
+        known = ", ".join(frozen.templates)
+        msg = f"{suite} has no template {question.template!r}; it has {known}"
+        raise RefusedError("unknown-template", msg)
+    if not template.is_observable:
+        msg = f"{template.id} is {template.kind}: it is evidence, never forecast or resolved"
+        raise RefusedError("not-observable", msg)
+    return template
+
+
+def _check_bounds(question: Question, template: Template) -> None:
+    if not question.opened_at <= question.cutoff_at <= question.resolve_by:
+        msg = (
+            f"opened_at {question.opened_at.isoformat()}, cutoff_at "
+            f"{question.cutoff_at.isoformat()} and resolve_by "
+            f"{question.resolve_by.isoformat()} must follow in this order"
+        )
+        raise RefusedError("times-out-of-order", msg)
+    if template.requires_acceptance and question.acceptance_hash is None:
+        msg = f"{template.id} requires an acceptance_hash: the bar, fixed before the work"
+        raise RefusedError("acceptance-hash-missing", msg)
+    reason = _outside(question, template)
+    if reason is not None:
+        raise RefusedError("question-outside-template", f"{question.id}: {reason}")
+
+
+def _outside(question: Question, template: Template) -> str | None:
+    """Return how a question leaves its template's bounds, or None."""
+    if question.horizon not in template.horizons:
+        return f"horizon {question.horizon!r} is none of {', '.join(template.horizons)}"
+    strange = sorted(set(question.tags) - set(template.allowed_tags))
+    if strange:
+        return f"tag {strange[0]!r} is none of {', '.join(template.allowed_tags) or 'none'}"
+    if template.answers and question.answers:
+        return f"answers are fixed by {template.id}: leave them out"
+    if not template.answers and len(set(question.answers)) < max(2, len(question.answers)):
+        return f"{template.id} leaves the answers open: give at least two, all different"
+    if question.text is not None and question.text_hash is not None:
+        return "give text or text_hash, not both"
+    return _outside_times(question, template)
+
+
+def _outside_times(question: Question, template: Template) -> str | None:
+    if template.max_open_hours is not None:
+        longest = timedelta(hours=template.max_open_hours)
+        if question.resolve_by - question.opened_at > longest:
+            return f"resolve_by is more than {template.max_open_hours} h after opened_at"
+    if template.min_lead_hours is not None:
+        shortest = timedelta(hours=template.min_lead_hours)
+        if question.resolve_by - question.cutoff_at < shortest:
+            return f"cutoff_at is less than {template.min_lead_hours} h before resolve_by"
+    return None
+
+
+def _require_may_open(
+    state: State,
+    frozen: FrozenSuite,
+    template: Template,
+    question: Question,
+    actual_hash: str,
+    role: Role,
+) -> None:
+    suite = frozen.manifest.suite
+    if state.is_superseded(suite):
+        msg = f"{suite} is superseded and opens no new questions: use the latest version"
+        raise RefusedError("superseded-suite", msg)
+    match template.question_owner:
+        case "evaluator":
+            allowed = actual_hash in frozen.listed.get(template.id, frozenset())
+            remedy = f"its questions are the pinned list {template.questions!r}"
+        case "issuer":
+            allowed = role == "issuer"
+            remedy = "an issuer opens its questions with a PENDING record"
+        case _:
+            allowed = role in ("forecaster", "issuer")
+            remedy = "a forecaster or an issuer brings its questions"
+    if not allowed:
+        msg = f"{question.id} ({actual_hash}) is not open in {suite}/{template.id}: {remedy}"
+        raise RefusedError("not-the-question-owner", msg)

@@ -1,0 +1,94 @@
+"""What may be said to have happened, by whom, and after which record."""
+
+from datetime import datetime
+
+from ledger.errors import RefusedError
+from ledger.events import ResolutionRecorded
+from ledger.keys.roster import Role
+from ledger.rules_question import require_suite, unit_of_question
+from ledger.state import State
+from ledger.unit import Unit
+
+_REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
+
+
+def check_resolution(
+    state: State, event: ResolutionRecorded, role: Role, received_at: datetime
+) -> None:
+    """Refuse a record without authority, predecessor, reason or valid outcome."""
+    frozen = require_suite(state, event.suite)
+    if role == "resolver" and event.author not in frozen.manifest.resolvers:
+        allowed = ", ".join(frozen.manifest.resolvers)
+        msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
+        raise RefusedError("not-a-resolver", msg)
+    unit = unit_of_question(
+        state, event.suite, event.question, event.question_hash, role
+    )
+    if unit is not None:
+        answers = unit.answers
+    else:
+        assert event.question is not None
+        template = frozen.templates[event.question.template]
+        answers = template.answers or event.question.answers
+    _check_content(event, answers, received_at)
+    for name in event.values:
+        if name not in frozen.manifest.quantities:
+            msg = f"{event.suite} declares no quantity {name!r}"
+            raise RefusedError("unknown-quantity", msg)
+    if event.confirms is not None:
+        _check_confirmation(unit, event)
+    else:
+        _check_predecessor(unit, event, role)
+
+
+def _check_content(
+    event: ResolutionRecorded, answers: tuple[str, ...], received_at: datetime
+) -> None:
+    if (event.outcome is not None) != (event.status == "RESOLVED"):
+        msg = f"status is {event.status}: an outcome stands with RESOLVED, and only there"
+        raise RefusedError("outcome-misplaced", msg)
+    if event.outcome is not None and event.outcome not in answers:
+        msg = f"outcome {event.outcome!r} is none of the answers: {', '.join(answers)}"
+        raise RefusedError("outcome-outside-answers", msg)
+    if event.status in _REASONED and event.reason_code is None:
+        msg = f"{event.status} needs a reason_code, so that it can be counted by reason"
+        raise RefusedError("reason-missing", msg)
+    if event.published_at is not None and event.published_at > received_at:
+        msg = (
+            f"published_at {event.published_at.isoformat()} is after the ledger's clock, "
+            f"{received_at.isoformat()}: record an outcome once it is published"
+        )
+        raise RefusedError("published-after-receipt", msg)
+
+
+def _check_predecessor(
+    unit: Unit | None, event: ResolutionRecorded, role: Role
+) -> None:
+    standing = None if unit is None else unit.standing
+    if standing is None:
+        if event.supersedes is not None:
+            msg = f"nothing is recorded yet that {event.supersedes} could be: leave it out"
+            raise RefusedError("supersedes-wrong", msg)
+        return
+    if event.supersedes != standing.event_id:
+        msg = (
+            f"the unit stands at {standing.status} by {standing.event_id}: a further "
+            f"record must say that it supersedes it, not {event.supersedes or 'nothing'}"
+        )
+        raise RefusedError("supersedes-missing", msg)
+    if role == "issuer" and standing.status != "PENDING":
+        msg = f"the unit is {standing.status}: only a resolver may open it again"
+        raise RefusedError("wrong-role", msg)
+
+
+def _check_confirmation(unit: Unit | None, event: ResolutionRecorded) -> None:
+    confirmed = None if unit is None else unit.records.get(event.confirms or "")
+    if confirmed is None:
+        msg = f"{event.confirms} is no record of this unit that could be confirmed"
+        raise RefusedError("nothing-to-confirm", msg)
+    if confirmed == event.author:
+        msg = f"{event.author} recorded {event.confirms} and cannot review its own record"
+        raise RefusedError("own-review", msg)
+    if event.supersedes is not None or event.status == "PENDING":
+        msg = "a review supersedes nothing and is not PENDING: it changes nothing"
+        raise RefusedError("review-unfit", msg)

@@ -1,0 +1,189 @@
+"""What a log says so far, as far as the rules need it. Pure: no clock, no disk.
+
+Start-up, the writer and the audit fold the same entries with the same
+`State.apply`; none of them has a second way.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from ledger import codec
+from ledger.entry import Recorded
+from ledger.errors import RefusedError, UncheckableError
+from ledger.events import (
+    Forecast,
+    ForecastSealed,
+    ForecastUpdated,
+    Question,
+    ResolutionRecorded,
+    SuiteFrozen,
+)
+from ledger.ids import parse_version
+from ledger.keys.roster import Roster
+from ledger.suite import CharterManifest, Competitor, SuiteManifest, Template
+from ledger.unit import Chain, Standing, Unit, new_unit
+
+# Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
+Blobs = Callable[[str], bytes | None]
+
+
+class Units(Protocol):
+    """Where units are kept; see `ledger.index`."""
+
+    def named(self, name: str) -> Unit | None:
+        """Return a unit by its name."""
+
+    def asked(self, suite: str, question_hash: str) -> Unit | None:
+        """Return a unit by a question."""
+
+    def put(self, unit: Unit) -> None:
+        """Keep a new or changed unit."""
+
+    def put_question(self, unit: Unit, question_hash: str) -> None:
+        """Remember a question of a unit."""
+
+    def put_frozen(self, seq: int) -> None:
+        """Remember where something was frozen."""
+
+
+class FrozenSuite(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite version in force, with what the rules look up in it."""
+
+    manifest: SuiteManifest
+    suite_hash: str
+    owner: str
+    templates: dict[str, Template]
+    competitors: dict[str, Competitor]
+    # Question hashes of each template whose questions are a pinned list.
+    listed: dict[str, frozenset[str]]
+
+
+class State:
+    """The fold's accumulator: the charter, the roster, the suites and the units."""
+
+    def __init__(self, units: Units, blobs: Blobs) -> None:
+        self.units = units
+        self._blobs = blobs
+        self.ledger: str | None = None
+        self.charter: CharterManifest | None = None
+        self.charter_version = 0
+        self.roster = Roster()
+        self.suites: dict[str, FrozenSuite] = {}
+        self.latest: dict[str, int] = {}
+
+    def unit_of(self, suite: str, question_hash: str) -> Unit | None:
+        """Return the unit that a question of a suite belongs to, if it is known."""
+        return self.units.asked(suite, question_hash)
+
+    def is_superseded(self, suite: str) -> bool:
+        """Tell whether a later version of a frozen suite is in force."""
+        name, number = parse_version(suite)
+        return self.latest[name] > number
+
+    def apply(self, recorded: Recorded) -> None:
+        """Take one event that the rules have let in."""
+        match recorded.event:
+            case SuiteFrozen():
+                self.apply_frozen(recorded.seq, recorded.event_id, recorded.event)
+                self.units.put_frozen(recorded.seq)
+            case ForecastSealed() | ForecastUpdated():
+                self._apply_forecast(recorded.event_id, recorded.event)
+            case ResolutionRecorded():
+                self._apply_resolution(recorded.event_id, recorded.event)
+
+    def apply_frozen(self, seq: int, event_id: str, event: SuiteFrozen) -> None:
+        """Put a charter or suite in force, without noting its position."""
+        name, number = parse_version(event.suite)
+        if isinstance(event.manifest, CharterManifest):
+            if seq == 0:
+                self.ledger = event_id
+            self.charter, self.charter_version = event.manifest, number
+            self.roster.adopt(event.manifest.principals, event.manifest.log_keys)
+            return
+        self.suites[event.suite] = self.frozen_suite(event.author, event.manifest)
+        self.latest[name] = number
+
+    def frozen_suite(self, author: str, manifest: SuiteManifest) -> FrozenSuite:
+        """Return a manifest made ready for look-ups; reads its pinned questions."""
+        return FrozenSuite(
+            manifest=manifest,
+            suite_hash=codec.suite_hash(manifest),
+            owner=author,
+            templates={template.id: template for template in manifest.templates},
+            competitors={each.name: each for each in manifest.competitors},
+            listed={
+                template.id: self._listed(manifest, template)
+                for template in manifest.templates
+                if template.questions is not None
+            },
+        )
+
+    def _listed(self, manifest: SuiteManifest, template: Template) -> frozenset[str]:
+        pin = template.questions
+        assert pin is not None
+        digest = manifest.pins.get(pin)
+        content = None if digest is None else self._blobs(digest)
+        if content is None:
+            msg = (
+                f"{manifest.suite} pins its questions in {pin!r} ({digest}), and that "
+                "file is not in blobs/: put it there"
+            )
+            raise UncheckableError(msg)
+        return frozenset(
+            codec.question_hash(question)
+            for question in codec.read_questions(content)
+            if question.template == template.id
+        )
+
+    def _unit_for(
+        self, suite: str, question: Question | None, question_hash: str | None
+    ) -> Unit:
+        """Return the unit of an admitted event, opening it where it is new."""
+        if question is None:
+            assert question_hash is not None
+            unit = self.units.asked(suite, question_hash)
+            assert unit is not None, "the rules let an unknown question in"
+            return unit
+        question_hash = question_hash or codec.question_hash(question)
+        fixed = self.suites[suite].templates[question.template].answers
+        fresh = new_unit(suite, question, question_hash, fixed or question.answers)
+        unit = self.units.named(fresh.name) or fresh
+        self.units.put_question(unit, question_hash)
+        return unit
+
+    def _apply_forecast(self, event_id: str, event: Forecast) -> None:
+        question = event.question if isinstance(event, ForecastSealed) else None
+        unit = self._unit_for(event.suite, question, event.question_hash)
+        chain = unit.chains.get(event.forecaster)
+        if isinstance(event, ForecastUpdated):
+            assert chain is not None, "the rules let an update without a chain in"
+            if event.opens is None:
+                chain.last, chain.created_at = event_id, event.created_at
+            else:
+                chain.hidden[event.opens] = ""
+        elif chain is None:
+            chain = Chain(last=event_id, created_at=event.created_at)
+            unit.chains[event.forecaster] = chain
+        # A second ForecastSealed is a duplicate: it is kept in the log and flagged,
+        # and the chain goes on from the first.
+        if event.commitment is not None:
+            chain.hidden[event_id] = event.commitment
+        self.units.put(unit)
+
+    def _apply_resolution(self, event_id: str, event: ResolutionRecorded) -> None:
+        unit = self._unit_for(event.suite, event.question, event.question_hash)
+        if event.confirms is None:
+            unit.standing = Standing(event_id, event.author, event.status)
+            unit.records[event_id] = event.author
+        self.units.put(unit)
+
+
+def require_ledger(state: State) -> CharterManifest:
+    """Return the charter in force; a log without one lets nothing else in."""
+    if state.charter is None:
+        code = "no-charter"
+        msg = "entry 0 of a log freezes charter@v1: run `ledger init`"
+        raise RefusedError(code, msg)
+    return state.charter

@@ -1,0 +1,286 @@
+"""The log on disk: SQLite through apsw, append-only, every commit durable.
+
+apsw bundles a current SQLite; older ones that Python links can lose committed
+data (ADR 0001). Settings are read back and asserted, because SQLite reports
+some failures only by answering something else. Nothing here decides whether an
+event may be written, only that what is written stays.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from ledger.durable import sync_folder
+from ledger.errors import CorruptLogError, UncheckableError, WriterStoppedError
+
+FORMAT = "1"
+CHECKPOINT_EVERY = 1_024
+_WAL_PAGES_MAX = 4_000
+_BUSY_MILLISECONDS = 5_000
+
+SCHEMA = (
+    "CREATE TABLE entries(seq INTEGER PRIMARY KEY, received_at TEXT NOT NULL, "
+    "author BLOB NOT NULL, sig BLOB NOT NULL, payload BLOB NOT NULL, "
+    "leaf BLOB NOT NULL, event_id BLOB NOT NULL UNIQUE) STRICT",
+    "CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT",
+    "CREATE TABLE cosignatures(size INTEGER NOT NULL, line TEXT NOT NULL, "
+    "UNIQUE(size, line)) STRICT",
+    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), "
+    "size INTEGER NOT NULL, edge BLOB NOT NULL, note TEXT NOT NULL) STRICT",
+    *(
+        f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END"
+        for table in ("entries", "checkpoints", "cosignatures")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """An entry as stored; `leaf` and `event_id` are hashes that can be made again."""
+
+    seq: int
+    received_at: str
+    author: bytes
+    sig: bytes
+    payload: bytes
+    leaf: bytes
+    event_id: bytes
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the log goes: its size, the tree's right edge, the newest checkpoint."""
+
+    size: int
+    edge: tuple[bytes, ...]
+    note: str
+
+
+class Store:
+    """One connection to `log.db`. A second writer is kept out by the folder's lock."""
+
+    def __init__(self, database: apsw.Connection) -> None:
+        """Take a connection that `create_store` or `open_store` prepared."""
+        self._database = database
+
+    def close(self) -> None:
+        """Close; a writer calls `checkpoint_wal` first."""
+        self._database.close()
+
+    def meta(self) -> dict[str, str]:
+        """Return the format version and what else names this log."""
+        return dict(self._database.execute("SELECT key, value FROM meta"))
+
+    def head(self) -> Head:
+        """Return the head as the last commit left it."""
+        row = self._database.execute("SELECT size, edge, note FROM head").fetchone()
+        if row is None:
+            return Head(size=0, edge=(), note="")
+        size, edge, note = row
+        hashes = tuple(edge[i : i + 32] for i in range(0, len(edge), 32))
+        return Head(size=size, edge=hashes, note=note)
+
+    def count(self) -> int:
+        """Return one more than the highest position in `entries`."""
+        row = self._database.execute("SELECT max(seq) FROM entries").fetchone()
+        return 0 if row is None or row[0] is None else int(row[0]) + 1
+
+    def rows(self, start: int, stop: int) -> Iterator[Row]:
+        """Yield the entries of positions from `start` until before `stop`."""
+        found = self._database.execute(
+            "SELECT seq, received_at, author, sig, payload, leaf, event_id "
+            "FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
+            (start, stop),
+        )
+        return (Row(*row) for row in found)
+
+    def rows_at(self, seqs: Sequence[int]) -> Iterator[Row]:
+        """Yield the entries at these positions, in the order given."""
+        for seq in seqs:
+            yield from self.rows(seq, seq + 1)
+
+    def find(self, event_id: bytes) -> Row | None:
+        """Return the entry of an event, or None where it is not in the log."""
+        row = self._database.execute(
+            "SELECT seq, received_at, author, sig, payload, leaf, event_id "
+            "FROM entries WHERE event_id = ?",
+            (event_id,),
+        ).fetchone()
+        return None if row is None else Row(*row)
+
+    def leaves(self, start: int, stop: int) -> list[bytes]:
+        """Return the leaf hashes of positions from `start` until before `stop`."""
+        found = self._database.execute(
+            "SELECT leaf FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
+            (start, stop),
+        )
+        return [leaf for (leaf,) in found]
+
+    def checkpoints(self) -> list[tuple[int, str]]:
+        """Return the stored checkpoints, smallest first, without the newest one."""
+        rows = self._database.execute("SELECT size, note FROM checkpoints ORDER BY size")
+        return [(size, note) for size, note in rows]
+
+    def cosignatures(self) -> list[tuple[int, str]]:
+        """Return the witnesses' lines by the size that they signed."""
+        rows = self._database.execute(
+            "SELECT size, line FROM cosignatures ORDER BY size, line"
+        )
+        return [(size, line) for size, line in rows]
+
+    def append(self, rows: Sequence[Row], head: Head) -> None:
+        """Write entries and the new head in one durable transaction.
+
+        When this returns, they are on disk. Raises `WriterStoppedError` when that
+        is not known: the caller must stop, and a restart reads what is true.
+        """
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._write(rows, head)
+            self._database.execute("COMMIT")
+        except apsw.Error as error:
+            msg = f"whether the append reached the disk is unknown ({error}): restart"
+            raise WriterStoppedError(msg) from error
+
+    def _write(self, rows: Sequence[Row], head: Head) -> None:
+        self._database.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (r.seq, r.received_at, r.author, r.sig, r.payload, r.leaf, r.event_id)
+                for r in rows
+            ),
+        )
+        self._database.execute(
+            "REPLACE INTO head VALUES (1, ?, ?, ?)",
+            (head.size, b"".join(head.edge), head.note),
+        )
+        first, last = head.size - len(rows), head.size
+        if first == 0 or first // CHECKPOINT_EVERY != last // CHECKPOINT_EVERY:
+            self.keep_checkpoint(head.size, head.note)
+
+    def keep_checkpoint(self, size: int, note: str) -> None:
+        """Store a checkpoint for ever: one that left the machine or was witnessed."""
+        self._database.execute(
+            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)", (size, note)
+        )
+
+    def write_meta(self, values: dict[str, str]) -> None:
+        """Write what names this log; once, when it is made."""
+        self._database.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
+
+    def trim_wal(self) -> None:
+        """Move the write-ahead log into the database once it has grown."""
+        name = Path(self._database.filename + "-wal")
+        if name.exists() and name.stat().st_size > _WAL_PAGES_MAX * 4096:
+            self.checkpoint_wal()
+
+    def checkpoint_wal(self) -> None:
+        """Move all of the write-ahead log into the database, errors reported.
+
+        SQLite would swallow an error of its automatic checkpoint, so that one is
+        switched off.
+        """
+        try:
+            self._database.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.BusyError:
+            return  # A reader is at work; the next commit tries again.
+        except apsw.Error as error:
+            msg = f"the log could not be checkpointed ({error}): restart"
+            raise WriterStoppedError(msg) from error
+
+    def problems(self) -> list[str]:
+        """Return what SQLite and the schema find wrong with the file itself."""
+        found = [
+            f"integrity_check: {text}"
+            for (text,) in self._database.execute("PRAGMA integrity_check(20)")
+            if text != "ok"
+        ]
+        stored = {
+            sql
+            for (sql,) in self._database.execute(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+            )
+        }
+        found += [f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored]
+        found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
+        return found
+
+
+def create_store(path: Path) -> Store:
+    """Make a new `log.db`; its folder is on disk when this returns."""
+    database = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_READWRITE
+    )
+    path.chmod(0o600)
+    _set_up_writer(database)
+    with database:
+        for statement in SCHEMA:
+            database.execute(statement)
+    store = Store(database)
+    store.write_meta({"format": FORMAT})
+    sync_folder(path.parent)
+    return store
+
+
+def open_store(path: Path, *, read_only: bool) -> Store:
+    """Open an existing `log.db`.
+
+    Raises `UncheckableError` for a missing file or an unknown format version, and
+    `CorruptLogError` for a file that is no log.
+    """
+    if not path.is_file():
+        msg = f"there is no log at {path}: `ledger init {path.parent}` makes one"
+        raise UncheckableError(msg)
+    try:
+        database = _connect_reader(path) if read_only else apsw.Connection(
+            str(path), flags=apsw.SQLITE_OPEN_READWRITE
+        )
+        database.set_busy_timeout(_BUSY_MILLISECONDS)
+        store = Store(database)
+        found = store.meta().get("format")
+        if not read_only:
+            _set_up_writer(database)
+    except apsw.CantOpenError as error:
+        msg = f"{path} cannot be opened here ({error}): copy the folder and try there"
+        raise UncheckableError(msg) from error
+    except apsw.Error as error:
+        msg = f"{path} is not a readable log ({error})"
+        raise CorruptLogError(msg) from error
+    if found != FORMAT:
+        database.close()
+        msg = f"{path} has format {found!r}, and this program reads format {FORMAT!r}"
+        raise UncheckableError(msg)
+    return store
+
+
+def _connect_reader(path: Path) -> apsw.Connection:
+    # In a folder that cannot be written SQLite cannot make its shared-memory
+    # file; without a write-ahead log the database alone is the whole truth.
+    wal = path.with_name(path.name + "-wal")
+    alone = not wal.exists() or wal.stat().st_size == 0
+    if alone and not os.access(path.parent, os.W_OK):
+        return apsw.Connection(
+            f"{path.absolute().as_uri()}?immutable=1",
+            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+        )
+    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def _set_up_writer(database: apsw.Connection) -> None:
+    database.set_busy_timeout(_BUSY_MILLISECONDS)
+    _require(database, "journal_mode", "wal")
+    _require(database, "synchronous", 2)
+    _require(database, "wal_autocheckpoint", 0)
+    _require(database, "trusted_schema", 0)
+
+
+def _require(database: apsw.Connection, name: str, value: str | int) -> None:
+    database.pragma(name, value)
+    actual = database.pragma(name)
+    if actual != value:
+        msg = f"SQLite answered {name}={actual!r} where {value!r} is needed: see `ledger doctor`"
+        raise WriterStoppedError(msg)

@@ -1,0 +1,65 @@
+"""What the rules know about one unit: its question, its chains, its outcome.
+
+A unit is (suite, template, id, horizon). This is the door's memory, kept small;
+scores are computed elsewhere, from the log.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from ledger.canonical import canonical_text
+from ledger.events import Question
+
+
+class Chain(msgspec.Struct, array_like=True):
+    """One forecaster's vectors on one unit: where the next update must attach."""
+
+    last: str
+    created_at: datetime
+    # Hidden vectors by event id: the commitment and, once opened, the opener.
+    hidden: dict[str, str] = {}
+
+
+class Standing(msgspec.Struct, array_like=True, frozen=True):
+    """A unit's current record: the one that the next must supersede."""
+
+    event_id: str
+    author: str
+    status: str
+
+
+class Unit(msgspec.Struct, array_like=True):
+    """The state of one unit; owned, and changed in place, by the fold."""
+
+    name: str
+    suite: str
+    template: str
+    question_hash: str
+    resolve_by: datetime
+    answers: tuple[str, ...]
+    acceptance_hash: str | None = None
+    chains: dict[str, Chain] = {}
+    standing: Standing | None = None
+    # Earlier records that a second resolver may still confirm: id to author.
+    records: dict[str, str] = {}
+
+
+def unit_name(suite: str, template: str, id: str, horizon: str) -> str:  # noqa: A002
+    """Return the canonical JSON array that names a unit and orders units."""
+    return canonical_text([suite, template, id, horizon])
+
+
+def new_unit(
+    suite: str, question: Question, question_hash: str, answers: tuple[str, ...]
+) -> Unit:
+    """Return the unit that a question opens."""
+    return Unit(
+        name=unit_name(suite, question.template, question.id, question.horizon),
+        suite=suite,
+        template=question.template,
+        question_hash=question_hash,
+        resolve_by=question.resolve_by,
+        answers=answers,
+        acceptance_hash=question.acceptance_hash,
+    )

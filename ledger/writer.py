@@ -1,0 +1,276 @@
+"""The one writer: an event is staged, then committed with others, then receipted.
+
+`stage` runs every rule and touches no disk; `commit` makes all that was staged
+durable in one transaction and only then hands out receipts. When the outcome of
+a commit is unknown the writer is dead: a new one reads what is true.
+"""
+
+import os
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ledger import codec
+from ledger.anchor import HighWaterMark
+from ledger.checkpoint import Checkpoint, parse_checkpoint, sign_checkpoint, split_note
+from ledger.clock import Clock, instant_text_micros, parse_instant
+from ledger.entry import Recorded, entry_bytes, leaf_hash
+from ledger.errors import RefusedError, WriterStoppedError
+from ledger.events import LedgerEvent, SuiteFrozen
+from ledger.ids import event_id
+from ledger.index import Index
+from ledger.keys.signing import SignerKey, payload_verifies
+from ledger.merkle import Tree
+from ledger.replay import step
+from ledger.state import State
+from ledger.store import Head, Row, Store
+from ledger.suite import CharterManifest
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed payload at the door, and the key that is said to have signed it."""
+
+    payload: bytes
+    author_key: bytes
+    signature: bytes
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """An event is durably in the log at `seq`; `checkpoint` is a note that covers it."""
+
+    seq: int
+    event_id: str
+    received_at: str
+    leaf: str
+    checkpoint: str
+
+
+class Writer:
+    """Owns a store, the rules' state, the tree and the log's key."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        index: Index,
+        state: State,
+        tree: Tree,
+        log_key: SignerKey,
+        clock: Clock,
+        mark: HighWaterMark | None,
+        on_close: Callable[[], None],
+    ) -> None:
+        """Take the parts that `ledger.log` opened; `state` is at the tree's size."""
+        self.state = state
+        self._store = store
+        self._index = index
+        self._tree = tree
+        self._log_key = log_key
+        self._clock = clock
+        self._mark = mark
+        self._on_close = on_close
+        self._pid = os.getpid()
+        self._stopped: WriterStoppedError | None = None
+        self._rows: list[Row] = []
+        self._answers: list[Row] = []
+        self._staged: dict[bytes, Row] = {}
+        self._reload: Callable[[], State] | None = None
+        last = next(store.rows(tree.size - 1, tree.size), None)
+        self._received_at = parse_instant(last.received_at) if last else None
+        # Where an old backup was restored: the note that a new charter must continue.
+        self.behind: str | None = None
+
+    @property
+    def size(self) -> int:
+        """How many entries the log has, staged ones included."""
+        return self._tree.size
+
+    def now(self) -> str:
+        """Return the ledger's clock as drafts need it."""
+        return instant_text_micros(self._clock())
+
+    def stage(self, submission: Submission) -> int:
+        """Let one event in, not yet durably, and return its position.
+
+        An event that is in the log already keeps its position, whatever the rules
+        say today. Raises `RefusedError`, and then nothing has changed.
+        """
+        self._require_alive()
+        event = codec.decode(submission.payload)
+        digest = event_id(submission.payload)
+        if not payload_verifies(
+            submission.payload, submission.signature, submission.author_key
+        ):
+            msg = f"the signature of {event.author} does not verify over these bytes"
+            raise RefusedError("bad-signature", msg)
+        known = self._known(bytes.fromhex(digest), submission, event)
+        if known is None:
+            known = self._admit(submission, event, digest)
+        self._answers.append(known)
+        return known.seq
+
+    def _known(
+        self, digest: bytes, submission: Submission, event: LedgerEvent
+    ) -> Row | None:
+        row = self._staged.get(digest) or self._store.find(digest)
+        if row is None or row.author == submission.author_key:
+            return row
+        member = self.state.roster.members.get(event.author)
+        if member is None or member.public != submission.author_key:
+            msg = f"entry {row.seq} is this event, and this key is not its author's"
+            raise RefusedError("bad-signature", msg)
+        return row
+
+    def _admit(self, submission: Submission, event: LedgerEvent, digest: str) -> Row:
+        # Never earlier than the previous entry: order is the index, and a step
+        # back of the clock shows as a finding, not as a disorder.
+        received_at = self._clock()
+        if self._received_at is not None:
+            received_at = max(received_at, self._received_at)
+        recorded = Recorded(
+            seq=self._tree.size,
+            received_at=received_at,
+            author_key=submission.author_key,
+            event_id=digest,
+            event=event,
+        )
+        self._require_not_behind(event)
+        step(self.state, recorded)
+        self._received_at = received_at
+        row = self._row(recorded, submission)
+        self._tree.append(row.leaf)
+        self._rows.append(row)
+        self._staged[row.event_id] = row
+        return row
+
+    @staticmethod
+    def _row(recorded: Recorded, submission: Submission) -> Row:
+        received_at = instant_text_micros(recorded.received_at)
+        content = entry_bytes(
+            received_at,
+            submission.author_key,
+            submission.signature,
+            submission.payload,
+        )
+        return Row(
+            seq=recorded.seq,
+            received_at=received_at,
+            author=submission.author_key,
+            sig=submission.signature,
+            payload=submission.payload,
+            leaf=leaf_hash(content),
+            event_id=bytes.fromhex(recorded.event_id),
+        )
+
+    def commit(self) -> list[Receipt]:
+        """Make everything staged durable; return a receipt for each `stage`.
+
+        Raises `WriterStoppedError` when it is not known whether that succeeded;
+        the writer then refuses everything.
+        """
+        self._require_alive()
+        note = sign_checkpoint(self.checkpoint(), self._log_key)
+        if self._rows:
+            self._write(note)
+        receipts = [_receipt(row, note) for row in self._answers]
+        self._forget_staged()
+        return receipts
+
+    def _write(self, note: str) -> None:
+        head = Head(size=self._tree.size, edge=tuple(self._tree.edge), note=note)
+        try:
+            self._store.append(self._rows, head)
+            self._store.trim_wal()
+            self._index.flush(head.size, self._tree.root())
+            if self._mark is not None and self.behind is None:
+                self._mark.raise_to(note)
+        except WriterStoppedError as error:
+            self._stopped = error
+            raise
+        except OSError as error:
+            self._stopped = WriterStoppedError(f"the disk failed ({error}): restart")
+            raise self._stopped from error
+
+    def append(self, submissions: Sequence[Submission]) -> list[Receipt | RefusedError]:
+        """Stage and commit; one answer for each submission, in order."""
+        answers: list[Receipt | RefusedError | None] = []
+        for submission in submissions:
+            try:
+                self.stage(submission)
+                answers.append(None)
+            except RefusedError as refusal:
+                answers.append(refusal)
+        receipts = iter(self.commit())
+        return [next(receipts) if answer is None else answer for answer in answers]
+
+    def abandon(self, reload: Callable[[], State]) -> None:
+        """Forget what is staged: an atomic batch was refused. Reads the state again."""
+        head = self._store.head()
+        self._tree = Tree(head.size, head.edge)
+        self._index.discard()
+        self.state = reload()
+        last = next(self._store.rows(head.size - 1, head.size), None)
+        self._received_at = parse_instant(last.received_at) if last else None
+        self._forget_staged()
+
+    def checkpoint(self) -> Checkpoint:
+        """Return what the log would sign now, staged entries included."""
+        charter = self.state.charter
+        origin = self._log_key.name if charter is None else charter.origin
+        return Checkpoint(origin=origin, size=self._tree.size, root=self._tree.root())
+
+    def close(self) -> None:
+        """Let the lock go. What was staged and not committed is gone."""
+        try:
+            if self._stopped is None and os.getpid() == self._pid:
+                self._store.checkpoint_wal()
+                if self._mark is not None:
+                    self._mark.flush()
+        finally:
+            self._index.close()
+            self._store.close()
+            self._on_close()
+
+    def __enter__(self) -> "Writer":
+        """Return the writer itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the writer."""
+        self.close()
+
+    def _forget_staged(self) -> None:
+        self._rows, self._answers, self._staged = [], [], {}
+
+    def _require_alive(self) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+        if os.getpid() != self._pid:
+            msg = "this writer was opened before a fork: open the ledger again"
+            raise RuntimeError(msg)
+
+    def _require_not_behind(self, event: LedgerEvent) -> None:
+        if self.behind is None:
+            return
+        manifest = event.manifest if isinstance(event, SuiteFrozen) else None
+        if isinstance(manifest, CharterManifest) and manifest.continues == self.behind:
+            self.behind = None
+            return
+        ahead = parse_checkpoint(split_note(self.behind)[0])
+        msg = (
+            f"the log has {self._tree.size} entries, and this machine remembers "
+            f"{ahead.size}: an old copy was restored. Restore the newer one, or freeze a "
+            "charter that says `continues` with the remembered checkpoint"
+        )
+        raise RefusedError("behind-mark", msg)
+
+
+def _receipt(row: Row, note: str) -> Receipt:
+    return Receipt(
+        seq=row.seq,
+        event_id=row.event_id.hex(),
+        received_at=row.received_at,
+        leaf=b64encode(row.leaf).decode(),
+        checkpoint=note,
+    )
