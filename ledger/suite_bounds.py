@@ -29,7 +29,7 @@ _BOUNDS: dict[str, dict[str, str]] = {
         "max_undefined": "[0,1)",
         "looks": "[1,)",
     },
-    "gates.permutation": {"alpha": "(0,1)", "retained": "[0,1)"},
+    "gates.permutation": {"alpha": "(0,1)", "retained": "[0,1]"},
     "gates.promotion": {"trivial_gain": "[0,)", "loss_margin": "[0,)"},
     "prequential": {
         "fading": "(0,1]",
@@ -99,7 +99,9 @@ def numbers_out_of_bounds(suite: Table) -> Iterator[Gap]:
                 allowed = Bound(text)
                 for number in _numbers(table, key):
                     if not allowed.takes(Fraction(number)):
-                        yield table.gap(key, f"is {number}", f"write a number {allowed}")
+                        yield table.gap(
+                            key, f"is {number}", f"write a number {allowed}"
+                        )
 
 
 def lists_out_of_order(suite: Table) -> Iterator[Gap]:
@@ -139,7 +141,11 @@ def costs_without_a_choice(suite: Table) -> Iterator[Gap]:
         yield utility.gap("action_cost", what, "an action that can pay costs less")
     for quantity in suite.tables("quantities"):
         under, over = quantity.number("underage"), quantity.number("overage")
-        if under is not None and over is not None and not Fraction(under) + Fraction(over):
+        if (
+            under is not None
+            and over is not None
+            and not Fraction(under) + Fraction(over)
+        ):
             what = "is 0 and overage is 0"
             yield quantity.gap("underage", what, "one of them must cost something")
 
