@@ -12,8 +12,7 @@ from ledger.anchor import HighWaterMark, mark_path
 from ledger.checkpoint import open_checkpoint
 from ledger.clock import Clock
 from ledger.durable import lock, require_local
-from ledger.entry import Recorded
-from ledger.errors import CorruptLogError, UncheckableError, UsageError
+from ledger.errors import CorruptLogError, LedgerError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.index import Index
@@ -47,11 +46,17 @@ def create(
         msg = f"{folder.path} holds a ledger already: choose another folder"
         raise UsageError(msg)
     handle = lock(folder.lock)
-    store = create_store(folder.log)
-    with _writer(folder, store, log_key, handle, clock, state_home) as writer:
-        writer.stage(charter)
-        _require_log_key(writer.state, log_key)
-        receipt = writer.commit()[0]
+    try:
+        store = create_store(folder.log)
+        with _writer(folder, store, log_key, handle, clock, state_home) as writer:
+            writer.stage(charter)
+            _require_log_key(writer.state, log_key)
+            receipt = writer.commit()[0]
+    except LedgerError:
+        # A log without entry 0 is no log: what was refused leaves nothing behind.
+        _remove_database(folder.index)
+        _remove_database(folder.log)
+        raise
     folder.write_settings(log_key.name, receipt.event_id)
     return receipt
 
@@ -129,9 +134,13 @@ def _index_at(folder: Folder, tree: Tree) -> Index:
     except apsw.Error:
         # A damaged index is no loss: a replay makes it again.
         pass
-    for suffix in ("", "-wal", "-shm"):
-        folder.index.with_name(folder.index.name + suffix).unlink(missing_ok=True)
+    _remove_database(folder.index)
     return Index(folder.index)
+
+
+def _remove_database(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def load_state(folder: Folder, store: Store, index: Index) -> State:
@@ -143,14 +152,12 @@ def load_state(folder: Folder, store: Store, index: Index) -> State:
         state.apply_frozen(each.seq, each.event_id, each.event)
     position = index.position()
     start, size = (position[0] if position else 0), events.size()
-    tree = Tree(0)
     while start < size:
         stop = min(start + _REPLAY_CHUNK, size)
         replay(state, events.read(start, stop))
         if stop == size:
             head = store.head()
-            tree = Tree(head.size, head.edge)
-            index.flush(size, tree.root())
+            index.flush(size, Tree(head.size, head.edge).root())
         elif index.is_full:
             index.flush(stop, b"")
         start = stop
@@ -205,16 +212,3 @@ def open_reader(folder: Folder) -> Iterator[Reader]:
     finally:
         reader.close()
 
-
-__all__ = [
-    "Folder",
-    "Reader",
-    "Receipt",
-    "Recorded",
-    "Submission",
-    "UncheckableError",
-    "Writer",
-    "create",
-    "open_reader",
-    "open_writer",
-]
