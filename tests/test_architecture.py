@@ -36,10 +36,13 @@ GROUND_FLOOR = {
     "manifests judged": (
         "suite_table",
         "suite_words",
+        "suite_view",
         "suite_shape",
         "suite_bounds",
-        "suite_rules",
+        "suite_rules_competitor",
+        "suite_rules_template",
         "suite_check",
+        "suite_verdicts",
         "suite_template",
     ),
     "rules": (
