@@ -7,26 +7,18 @@ was decoded and comparing bytes. After the door nothing is encoded again:
 """
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from ledger import canonical
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
-from ledger.events import (
-    Forecast,
-    ForecastSealed,
-    LedgerEvent,
-    Question,
-    ResolutionRecorded,
-)
+from ledger.events import Forecast, ForecastSealed, LedgerEvent, Question
 from ledger.ids import sha256_hex
+from ledger.spelling import require_spelling
 from ledger.suite import FORMATS, CharterManifest, SuiteManifest
 
 PAYLOAD_BYTES_MAX = 65_330
-PPM = 1_000_000
-_PLACES_MAX = 6
 
 _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
 _QUESTION = msgspec.json.Decoder(Question)
@@ -71,9 +63,10 @@ def decode(payload: bytes) -> LedgerEvent:
         event = read(payload)
     except (CorruptLogError, UncheckableError) as error:
         raise RefusedError("not-canonical", str(error)) from None
-    _require_one_spelling(event, payload)
-    if isinstance(event, Forecast) and event.probabilities:
-        require_vector(event.probabilities)
+    spelled = encode(event)
+    if spelled != payload:
+        raise RefusedError("not-canonical", _first_difference(payload, spelled))
+    require_spelling(event)
     return event
 
 
@@ -94,27 +87,6 @@ def read_questions(content: bytes) -> list[Question]:
     return questions
 
 
-def _require_one_spelling(event: LedgerEvent, payload: bytes) -> None:
-    if any(instant.tzinfo is not UTC for instant in instants(event)):
-        msg = "a time has an offset: write it in UTC, with Z"
-        raise RefusedError("not-canonical", msg)
-    question = getattr(event, "question", None)
-    if question is not None:
-        _require_no_default(question)
-    spelled = encode(event)
-    if spelled != payload:
-        raise RefusedError("not-canonical", _first_difference(payload, spelled))
-
-
-def _require_no_default(question: Question) -> None:
-    if question.target == question.id:
-        msg = "the question's target equals its id, which is the default: leave it out"
-        raise RefusedError("not-canonical", msg)
-    if question.cluster is not None and question.cluster == question.target_name:
-        msg = "the question's cluster equals its target, the default: leave it out"
-        raise RefusedError("not-canonical", msg)
-
-
 def _first_difference(payload: bytes, spelled: bytes) -> str:
     place = next(
         (i for i, (a, b) in enumerate(zip(payload, spelled, strict=False)) if a != b),
@@ -125,47 +97,6 @@ def _first_difference(payload: bytes, spelled: bytes) -> str:
         f"byte {place} is not RFC 8785 of the event: {payload[around]!r} "
         f"should be {spelled[around]!r}"
     )
-
-
-def instants(event: LedgerEvent) -> list[datetime]:
-    """Return every instant in an event that msgspec read with its own offset."""
-    found = [event.created_at]
-    question = getattr(event, "question", None)
-    if question is not None:
-        found += (question.opened_at, question.cutoff_at, question.resolve_by)
-    if isinstance(event, ResolutionRecorded):
-        times = (event.started_at, event.occurred_at, event.published_at)
-        found += (time for time in times if time is not None)
-    elif isinstance(event, Forecast) and event.evidence is not None:
-        seen = event.evidence
-        times = (seen.cutoff_at, seen.training_cutoff_at)
-        found += (time for time in times if time is not None)
-    return found
-
-
-def ppm(probability: str) -> int:
-    """Return a canonical probability of at most six places in parts per million.
-
-    Raises `RefusedError` (`too-many-places`) for more.
-    """
-    if len(probability) == 1:
-        return PPM if probability == "1" else 0
-    places = probability[2:]
-    if len(places) > _PLACES_MAX:
-        msg = (
-            f"{probability} has {len(places)} places, and six are allowed: "
-            "round the vector to millionths so that it sums to 1"
-        )
-        raise RefusedError("too-many-places", msg)
-    return int(places.ljust(_PLACES_MAX, "0"))
-
-
-def require_vector(probabilities: dict[str, str]) -> None:
-    """Refuse a vector that does not sum to exactly 1."""
-    total = sum(map(ppm, probabilities.values()))
-    if total != PPM:
-        msg = f"the probabilities sum to {total} millionths, not to 1000000: {probabilities}"
-        raise RefusedError("sum-not-one", msg)
 
 
 def question_hash(question: Question) -> str:

@@ -2,25 +2,25 @@
 
 Each struct is one payload type of `application/vnd.sealed-ledger.event.v1+json`
 and has every field that it will ever have: a new field is a new version. An
-unset field is absent from the bytes. Grammars that a type cannot state (no
-time-zone offset, probabilities of six places) are checked in `codec`.
+unset field is absent from the bytes. What a type does not state (alphabets, no
+time-zone offset, probabilities of six places) is checked in `spelling`.
 """
 
 from typing import Literal
 
 from ledger.grammar import (
-    DecimalText,
+    EventDecimal,
+    EventHex,
+    EventKey,
+    EventProbability,
     Fact,
-    Hex,
     Instant,
-    Key,
-    ProbabilityText,
     Text,
 )
 from ledger.suite import Manifest
 
-Extensions = dict[Key, dict[Key, str]]
-Probabilities = dict[Key, ProbabilityText]
+Extensions = dict[EventKey, dict[EventKey, str]]
+Probabilities = dict[EventKey, EventProbability]
 Status = Literal["PENDING", "RESOLVED", "VOID", "CENSORED", "CANCELED", "INVALID"]
 FailureCode = Literal[
     "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12"
@@ -45,10 +45,10 @@ class Question(Fact, frozen=True, kw_only=True):
     resolve_by: Instant
     horizon: Text
     text: Text | None = None
-    text_hash: Hex | None = None
-    answers: tuple[Key, ...] = ()
-    acceptance_hash: Hex | None = None
-    tags: dict[Key, str] = {}
+    text_hash: EventHex | None = None
+    answers: tuple[EventKey, ...] = ()
+    acceptance_hash: EventHex | None = None
+    tags: dict[EventKey, str] = {}
     extensions: Extensions = {}
 
     @property
@@ -66,19 +66,19 @@ class Evidence(Fact, frozen=True, kw_only=True):
     """What the forecaster had seen: its cut-off, and hashes of what was read."""
 
     cutoff_at: Instant | None = None
-    manifest_hash: Hex | None = None
-    feature_snapshot_hash: Hex | None = None
+    manifest_hash: EventHex | None = None
+    feature_snapshot_hash: EventHex | None = None
     training_cutoff_at: Instant | None = None
     tiers: tuple[Text, ...] = ()
-    features: dict[Key, str] = {}
+    features: dict[EventKey, str] = {}
 
 
 class Quantity(Fact, frozen=True, kw_only=True):
     """A forecast of a number: a point, quantiles by level, or samples."""
 
-    point: DecimalText | None = None
-    quantiles: dict[Key, DecimalText] = {}
-    samples: tuple[DecimalText, ...] = ()
+    point: EventDecimal | None = None
+    quantiles: dict[EventKey, EventDecimal] = {}
+    samples: tuple[EventDecimal, ...] = ()
 
 
 class Run(Fact, frozen=True, kw_only=True):
@@ -106,7 +106,7 @@ class Event(Fact, frozen=True, kw_only=True, tag_field="type"):
 
     author: Text
     created_at: Instant
-    ledger: Hex | None = None
+    ledger: EventHex | None = None
 
 
 class SuiteFrozen(Event, frozen=True, kw_only=True, tag="SuiteFrozen"):
@@ -121,11 +121,11 @@ class Forecast(Event, frozen=True, kw_only=True):
     """The fields that a first vector and a later one share."""
 
     suite: Text
-    suite_hash: Hex
-    question_hash: Hex | None = None
+    suite_hash: EventHex
+    question_hash: EventHex | None = None
     forecaster: Text
     probabilities: Probabilities = {}
-    commitment: Hex | None = None
+    commitment: EventHex | None = None
     evidence: Evidence | None = None
     reference_class: Text | None = None
     model_version: Text | None = None
@@ -133,7 +133,7 @@ class Forecast(Event, frozen=True, kw_only=True):
     adaptation_budget: Text | None = None
     reason_codes: tuple[Text, ...] = ()
     failure_modes: tuple[Text, ...] = ()
-    quantities: dict[Key, Quantity] = {}
+    quantities: dict[EventKey, Quantity] = {}
     extensions: Extensions = {}
 
 
@@ -149,31 +149,31 @@ class ForecastUpdated(Forecast, frozen=True, kw_only=True, tag="ForecastUpdated"
     With `opens` and `salt` it reveals a commitment and is no vector.
     """
 
-    question_hash: Hex
-    parent: Hex
+    question_hash: EventHex
+    parent: EventHex
     reason: Text | None = None
-    opens: Hex | None = None
-    salt: Hex | None = None
+    opens: EventHex | None = None
+    salt: EventHex | None = None
 
 
 class ResolutionRecorded(Event, frozen=True, kw_only=True, tag="ResolutionRecorded"):
     """This question is open (PENDING), or this was observed."""
 
     suite: Text
-    question_hash: Hex
+    question_hash: EventHex
     question: Question | None = None
     status: Status
     outcome: Text | None = None
-    values: dict[Key, DecimalText] = {}
+    values: dict[EventKey, EventDecimal] = {}
     started_at: Instant | None = None
     occurred_at: Instant | None = None
     published_at: Instant | None = None
     source: Text | None = None
-    evidence_hash: Hex | None = None
-    acceptance_hash: Hex | None = None
+    evidence_hash: EventHex | None = None
+    acceptance_hash: EventHex | None = None
     reason_code: Text | None = None
-    supersedes: Hex | None = None
-    confirms: Hex | None = None
+    supersedes: EventHex | None = None
+    confirms: EventHex | None = None
     run: Run | None = None
     note: Text | None = None
     failure_tags: tuple[FailureTag, ...] = ()
