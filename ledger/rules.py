@@ -13,8 +13,6 @@ not refused here: it is recorded, and the projections flag it.
 from datetime import timedelta
 from typing import assert_never
 
-import msgspec
-
 from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.entry import Recorded
 from ledger.errors import (
@@ -225,7 +223,7 @@ def _check_suite(
         raise RefusedError("not-the-owner", msg)
     # Checked once more in full: the client that froze it may not have done so.
     roles = {member.name: member.role for member in state.roster.members.values()}
-    problems = gaps(msgspec.to_builtins(manifest), roles)
+    problems = gaps(manifest, roles)
     if problems:
         named = "; ".join(f"{gap.where}: {gap.what}" for gap in problems)
         raise RefusedError("suite-unfit", f"{event.suite} has gaps: {named}")
