@@ -32,7 +32,7 @@ GROUND_FLOOR = {
     "words": ("errors", "clock", "ids", "grammar", "canonical"),
     "keys": ("keys.signing", "keys.keyfile", "keys.roster"),
     "manifests": ("suite_grammar", "suite"),
-    "bytes": ("events", "codec", "entry", "merkle", "checkpoint"),
+    "bytes": ("events", "spelling", "codec", "entry", "merkle", "checkpoint"),
     "manifests judged": (
         "suite_table",
         "suite_words",
