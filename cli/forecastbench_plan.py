@@ -1,0 +1,111 @@
+"""What an import of ForecastBench is asked for, and what it reports."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from ledger.cli.forecastbench_files import Row, round_of_forecasts
+from ledger.errors import UsageError
+
+# A board takes a round in once it is this old.
+BOARD_AGE = timedelta(days=50)
+_PLACES_SHOWN = 3
+
+
+class Forecaster(msgspec.Struct, frozen=True, kw_only=True):
+    """A competitor: one probability for everything, or forecast sets by round."""
+
+    name: str
+    constant: Decimal | None = None
+    files: dict[date, Path] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Into which suite, under whose names, and what is imported."""
+
+    suite: str
+    issuer: str
+    forecaster: str
+    resolver: str
+    forecasters: tuple[Forecaster, ...]
+    as_of: date | None = None
+
+
+class Skipped(msgspec.Struct, kw_only=True):
+    """Rows that became no draft, for one reason; `places` are the first of them."""
+
+    count: int = 0
+    places: list[str] = []
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """What became of every row that was read."""
+
+    rows: int = 0
+    units: dict[str, int] = {}
+    drafts: dict[str, int] = {}
+    rounds: dict[str, int] = {}
+    rounded: dict[str, int] = {}
+    without_forecast: dict[str, int] = {}
+    skipped: dict[str, Skipped] = {}
+
+    def skip(self, reason: str, row: Row) -> None:
+        """Note a row that becomes no draft."""
+        skipped = self.skipped.setdefault(reason, Skipped())
+        skipped.count += 1
+        if len(skipped.places) < _PLACES_SHOWN:
+            skipped.places.append(row.place)
+
+
+# Why a row can be skipped, as the report says it.
+REASONS = {
+    "combination": "a combination of several questions",
+    "round-too-young": f"its round is not {BOARD_AGE.days} days old as of that date",
+    "unknown-source": "its source is none that ForecastBench documents",
+    "unknown-horizon": "its resolution date is at none of the documented horizons",
+    "repeated": "the same question of the same round, said before",
+}
+
+
+def forecasters_of(settings: Iterable[str]) -> tuple[Forecaster, ...]:
+    """Return the competitors that `NAME=PROBABILITY` and `NAME=FILE` settings name.
+
+    Raises `UsageError` for a setting that is neither, and for a round given twice.
+    """
+    found: dict[str, Forecaster] = {}
+    for setting in settings:
+        name, is_set, value = setting.partition("=")
+        if not (name and is_set and value):
+            msg = (
+                f"{setting!r} is no forecaster: write NAME=0.5, or NAME=forecasts.json"
+            )
+            raise UsageError(msg)
+        found[name] = _with(found.get(name), name, value)
+    return tuple(found.values())
+
+
+def _with(known: Forecaster | None, name: str, value: str) -> Forecaster:
+    """Return a forecaster, or one that is known, with one more setting."""
+    if value[0].isdigit() and set(value) <= set("0123456789."):
+        if known is not None:
+            msg = f"{name} is given a second time: a constant stands alone"
+            raise UsageError(msg)
+        return Forecaster(name=name, constant=probability(Decimal(value), name))
+    path = Path(value)
+    due = round_of_forecasts(path)
+    files = {} if known is None else known.files
+    if due in files or (known is not None and known.constant is not None):
+        msg = f"{path} is a second word of {name} on round {due}: keep one"
+        raise UsageError(msg)
+    return Forecaster(name=name, files={**files, due: path})
+
+
+def probability(value: Decimal, whose: str) -> Decimal:
+    """Return `value`, or raise `UsageError` if it lies outside 0 and 1."""
+    if not (value.is_finite() and 0 <= value <= 1):
+        msg = f"{whose}: {value} is no probability, which lies between 0 and 1"
+        raise UsageError(msg)
+    return value
