@@ -35,7 +35,9 @@ def read_key(path: Path) -> SignerKey:
         msg = f"the key file {path} cannot be read: {error}"
         raise UsageError(msg) from error
     if mode & _OTHERS:
-        msg = f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
+        msg = (
+            f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
+        )
         raise UsageError(msg)
     if not text.endswith("\n") or "\n" in text[:-1]:
         msg = f"{path} is not a key file: expected one line and a newline"

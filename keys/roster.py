@@ -41,9 +41,13 @@ class Roster:
         self._name_of_key: dict[bytes, str] = {}
         self._log_keys: set[bytes] = set()
 
-    def adopt(self, principals: tuple[Principal, ...], log_keys: tuple[str, ...]) -> None:
+    def adopt(
+        self,
+        principals: tuple[Principal, ...],
+        log_keys: tuple[str, ...],
+    ) -> None:
         """Put a charter in force; raise `RefusedError` and change nothing if unfit."""
-        members = {}
+        members: dict[str, Member] = {}
         log_publics = {parse_verifier(key).public for key in log_keys}
         for principal in principals:
             member = self._member(principal)
@@ -70,9 +74,9 @@ class Roster:
         """Return a roster that can try a charter without being changed itself."""
         other = Roster()
         other.members = dict(self.members)
-        other._role_of_name = dict(self._role_of_name)  # noqa: SLF001 - its own class
-        other._name_of_key = dict(self._name_of_key)  # noqa: SLF001
-        other._log_keys = set(self._log_keys)  # noqa: SLF001
+        other._role_of_name = dict(self._role_of_name)
+        other._name_of_key = dict(self._name_of_key)
+        other._log_keys = set(self._log_keys)
         return other
 
     def _member(self, principal: Principal) -> Member:
@@ -84,12 +88,12 @@ class Roster:
         if not is_sound_key(key.public):
             msg = f"the key of {name} is of small order: anything verifies under it"
             raise RefusedError("charter-unfit", msg)
-        if self._role_of_name.get(name, role) != role:
-            was = self._role_of_name[name]
-            msg = f"{name} was {was} and cannot become {role}: take a new name"
+        was_role = self._role_of_name.get(name, role)
+        if was_role != role:
+            msg = f"{name} was {was_role} and cannot become {role}: take a new name"
             raise RefusedError("charter-unfit", msg)
-        if self._name_of_key.get(key.public, name) != name:
-            was = self._name_of_key[key.public]
-            msg = f"the key of {name} once was {was}'s: make a new key"
+        was_name = self._name_of_key.get(key.public, name)
+        if was_name != name:
+            msg = f"the key of {name} once was {was_name}'s: make a new key"
             raise RefusedError("charter-unfit", msg)
         return Member(name=name, public=key.public, role=role)

@@ -17,6 +17,7 @@ from nacl.exceptions import CryptoError
 from ledger.errors import CorruptLogError, UsageError
 
 EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
+PUBLIC_BYTES = 32
 ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
 
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,128}")
@@ -105,9 +106,7 @@ def verifies(message: bytes, signature: bytes, public: bytes) -> bool:
 
 def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether an entry's signature covers exactly these payload bytes."""
-    return verifies(
-        _DSSE_HEAD + b"%d " % len(payload) + payload, signature, public
-    )
+    return verifies(_DSSE_HEAD + b"%d " % len(payload) + payload, signature, public)
 
 
 def is_sound_key(public: bytes) -> bool:
@@ -115,7 +114,9 @@ def is_sound_key(public: bytes) -> bool:
 
     Refuses the small-order keys under which anything would verify somewhere.
     """
-    return len(public) == 32 and bindings.crypto_core_ed25519_is_valid_point(public)
+    return len(public) == PUBLIC_BYTES and bindings.crypto_core_ed25519_is_valid_point(
+        public
+    )
 
 
 def new_signer(name: str, seed: bytes, kind: int = ED25519) -> SignerKey:
@@ -142,7 +143,9 @@ def parse_verifier(text: str) -> VerifierKey:
     name, kind, public = _parse(text, "verifier key", text.split("+", 2))
     key = VerifierKey(name=name, public=public, kind=kind)
     if str(key) != text:
-        msg = f"{text!r} is not a verifier key: its key id or its base64 is not canonical"
+        msg = (
+            f"{text!r} is not a verifier key: its key id or its base64 is not canonical"
+        )
         raise UsageError(msg)
     return key
 
@@ -169,7 +172,7 @@ def _parse(shown: str, what: str, parts: list[str]) -> tuple[str, int, bytes]:
         msg = f"{shown!r} is not a {what}: expected name+hex8+base64"
         raise UsageError(msg) from None
     require_name(name)
-    if len(content) != 33 or content[0] not in (ED25519, COSIGNATURE):
+    if len(content) != 1 + PUBLIC_BYTES or content[0] not in (ED25519, COSIGNATURE):
         msg = f"{shown!r} is not an Ed25519 {what}"
         raise UsageError(msg)
     return name, content[0], content[1:]

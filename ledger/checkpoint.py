@@ -19,6 +19,7 @@ from ledger.keys.signing import (
     decode_base64,
     verifies,
 )
+from ledger.merkle import EMPTY_ROOT
 
 _DASH = "\N{EM DASH}"
 _LINE = re.compile(rf"{_DASH} ([^\s+]+) ([A-Za-z0-9+/=]+)")
@@ -99,7 +100,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
         msg = f"a checkpoint's size is a plain decimal number, not {size!r}"
         raise CorruptLogError(msg)
     digest = decode_base64(root)
-    if len(digest) != 32:
+    if len(digest) != len(EMPTY_ROOT):
         msg = f"a root has 32 bytes, not {len(digest)}"
         raise CorruptLogError(msg)
     return Checkpoint(origin=origin, size=int(size), root=digest)
@@ -166,5 +167,7 @@ def parse_proof(text: str) -> InclusionProof:
         msg = f"this is no {_PROOF_MAGIC}"
         raise CorruptLogError(msg)
     return InclusionProof(
-        index=int(index), hashes=tuple(map(decode_base64, lines[2:])), note=note
+        index=int(index),
+        hashes=tuple(map(decode_base64, lines[2:])),
+        note=note,
     )

@@ -1,10 +1,11 @@
 """Instants: how they are read, written and compared. Time is an argument.
 
-`system_clock` is the only place in the product that asks what time it is; all
-other code is handed a `Clock`.
+`system_clock` and `monotonic_seconds` are the only places in the product that ask
+what time it is; all other code is handed a clock.
 """
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +22,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def system_clock() -> datetime:
     """Return the present instant in UTC, to the microsecond."""
     return datetime.now(UTC)  # noqa: TID251 - the one home of the wall clock
+
+
+def monotonic_seconds() -> float:
+    """Return seconds that never step back, to measure spans with."""
+    return time.monotonic()  # noqa: TID251 - the one home of the steady clock
 
 
 def instant_text(instant: datetime) -> str:

@@ -8,8 +8,24 @@ from ledger.errors import UsageError
 
 # Locks and shared memory cannot be trusted across machines.
 _NETWORK = frozenset(
-    "nfs nfs4 cifs smb3 smbfs afs ceph fuse.ceph glusterfs fuse.glusterfs lustre "
-    "fuse.sshfs 9p beegfs gfs2 ocfs2".split()
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "fuse.ceph",
+        "glusterfs",
+        "fuse.glusterfs",
+        "lustre",
+        "fuse.sshfs",
+        "9p",
+        "beegfs",
+        "gfs2",
+        "ocfs2",
+    ],
 )
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -33,6 +49,12 @@ def write_durably(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
     partial.replace(path)
     sync_folder(path.parent)
+
+
+def remove_database(path: Path) -> None:
+    """Remove a SQLite file with its write-ahead log; nothing there is fine."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def lock(path: Path) -> int:

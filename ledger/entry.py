@@ -49,7 +49,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             msg = "these bytes do not start like an entry of version 1"
             raise CorruptLogError(msg)
         if len(content) > ENTRY_BYTES_MAX:
-            msg = f"an entry has at most {ENTRY_BYTES_MAX} bytes, this has {len(content)}"
+            msg = (
+                f"an entry has at most {ENTRY_BYTES_MAX} bytes, this has {len(content)}"
+            )
             raise CorruptLogError(msg)
         try:
             received_at = parse_instant(match[1].decode())
@@ -74,7 +76,10 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def entry_bytes(
-    received_at: str, author_key: bytes, signature: bytes, payload: bytes
+    received_at: str,
+    author_key: bytes,
+    signature: bytes,
+    payload: bytes,
 ) -> bytes:
     """Return an entry's bytes from its stored columns."""
     return b"%b%b\n%b\n%b\n%b" % (

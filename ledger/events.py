@@ -23,7 +23,18 @@ Extensions = dict[EventKey, dict[EventKey, str]]
 Probabilities = dict[EventKey, EventProbability]
 Status = Literal["PENDING", "RESOLVED", "VOID", "CENSORED", "CANCELED", "INVALID"]
 FailureCode = Literal[
-    "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9", "F10", "F11", "F12"
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "F5",
+    "F6",
+    "F7",
+    "F8",
+    "F9",
+    "F10",
+    "F11",
+    "F12",
 ]
 
 

@@ -5,13 +5,16 @@ replay and nothing else. Units in use stay in memory and are written when the
 log commits, so that memory is bounded by `CACHED_MAX`, not by the log.
 """
 
+import logging
 from pathlib import Path
 
 import apsw
 import msgspec
 
+from ledger.durable import remove_database
 from ledger.unit import Unit
 
+_NOTES = logging.getLogger(__name__)
 CACHED_MAX = 50_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS units(name TEXT PRIMARY KEY, unit BLOB) STRICT, WITHOUT ROWID;
@@ -23,6 +26,24 @@ CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
 _FORMAT = 1  # of the blobs in `units`; another one means: replay
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
+
+
+def open_index(path: Path, size: int, root: bytes) -> "Index":
+    """Return the index of a log that stands at `size` under `root`.
+
+    A file that is damaged, of another format or of another log is replaced by an
+    empty one: a replay makes it again.
+    """
+    try:
+        index = Index(path)
+        position = index.position()
+        if position is None or position[0] < size or position == (size, root):
+            return index
+        index.close()
+    except apsw.Error as error:
+        _NOTES.warning("the index %s is damaged (%s): it is made again", path, error)
+    remove_database(path)
+    return Index(path)
 
 
 class Index:
@@ -43,7 +64,7 @@ class Index:
         self._asked_new: dict[str, str] = {}
         self._frozen_new: list[int] = []
         self._stored = self._database.execute(
-            "SELECT EXISTS(SELECT 1 FROM units)"
+            "SELECT EXISTS(SELECT 1 FROM units)",
         ).fetchone() == (1,)
 
     def close(self) -> None:
@@ -52,7 +73,9 @@ class Index:
 
     def position(self) -> tuple[int, bytes] | None:
         """Return the size and root of the log that the file speaks of, if any."""
-        row = self._database.execute("SELECT size, root, format FROM position").fetchone()
+        row = self._database.execute(
+            "SELECT size, root, format FROM position",
+        ).fetchone()
         return None if row is None or row[2] != _FORMAT else (row[0], row[1])
 
     def frozen(self) -> list[int]:
@@ -65,7 +88,8 @@ class Index:
         unit = self._units.get(name)
         if unit is None and self._stored:
             row = self._database.execute(
-                "SELECT unit FROM units WHERE name = ?", (name,)
+                "SELECT unit FROM units WHERE name = ?",
+                (name,),
             ).fetchone()
             if row is not None:
                 unit = self._units[name] = _DECODER.decode(row[0])
@@ -77,7 +101,8 @@ class Index:
         name = self._asked.get(question)
         if name is None and self._stored:
             row = self._database.execute(
-                "SELECT name FROM asked WHERE question = ?", (question,)
+                "SELECT name FROM asked WHERE question = ?",
+                (question,),
             ).fetchone()
             if row is not None:
                 name = self._asked[question] = row[0]
@@ -106,13 +131,16 @@ class Index:
                 ((name, _ENCODER.encode(unit)) for name, unit in self._changed.items()),
             )
             self._database.executemany(
-                "REPLACE INTO asked VALUES (?, ?)", self._asked_new.items()
+                "REPLACE INTO asked VALUES (?, ?)",
+                self._asked_new.items(),
             )
             self._database.executemany(
-                "REPLACE INTO frozen VALUES (?)", ((seq,) for seq in self._frozen_new)
+                "REPLACE INTO frozen VALUES (?)",
+                ((seq,) for seq in self._frozen_new),
             )
             self._database.execute(
-                "REPLACE INTO position VALUES (1, ?, ?, ?)", (size, root, _FORMAT)
+                "REPLACE INTO position VALUES (1, ?, ?, ?)",
+                (size, root, _FORMAT),
             )
         self._stored = self._stored or bool(self._changed)
         self._forget_changes()

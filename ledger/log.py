@@ -1,21 +1,18 @@
 """The public face of the log: make it, write to it, read it."""
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
-
 from ledger.anchor import HighWaterMark, mark_path
 from ledger.checkpoint import open_checkpoint
-from ledger.clock import Clock
-from ledger.durable import lock, require_local
+from ledger.clock import Clock, monotonic_seconds
+from ledger.durable import lock, remove_database, require_local
 from ledger.errors import CorruptLogError, LedgerError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
-from ledger.index import Index
+from ledger.index import Index, open_index
 from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
 from ledger.merkle import Tree
 from ledger.replay import StoredEvents, replay
@@ -48,21 +45,27 @@ def create(
     handle = lock(folder.lock)
     try:
         store = create_store(folder.log)
-        with _writer(folder, store, log_key, handle, clock, state_home) as writer:
+        with _writer(
+            folder, store, log_key, handle=handle, clock=clock, state_home=state_home
+        ) as writer:
             writer.stage(charter)
             _require_log_key(writer.state, log_key)
             receipt = writer.commit()[0]
     except LedgerError:
         # A log without entry 0 is no log: what was refused leaves nothing behind.
-        _remove_database(folder.index)
-        _remove_database(folder.log)
+        remove_database(folder.index)
+        remove_database(folder.log)
         raise
     folder.write_settings(log_key.name, receipt.event_id)
     return receipt
 
 
 def open_writer(
-    folder: Folder, log_key: SignerKey, *, clock: Clock, state_home: Path
+    folder: Folder,
+    log_key: SignerKey,
+    *,
+    clock: Clock,
+    state_home: Path,
 ) -> Writer:
     """Take the lock and return the writer, its state at the log's head.
 
@@ -77,7 +80,9 @@ def open_writer(
     except BaseException:
         os.close(handle)
         raise
-    writer = _writer(folder, store, log_key, handle, clock, state_home)
+    writer = _writer(
+        folder, store, log_key, handle=handle, clock=clock, state_home=state_home
+    )
     try:
         _require_log_key(writer.state, log_key)
     except BaseException:
@@ -90,6 +95,7 @@ def _writer(
     folder: Folder,
     store: Store,
     log_key: SignerKey,
+    *,
     handle: int,
     clock: Clock,
     state_home: Path,
@@ -99,11 +105,11 @@ def _writer(
         msg = f"log.db has {store.count()} entries, and its head says {head.size}"
         raise CorruptLogError(msg)
     tree = Tree(head.size, head.edge)
-    index = _index_at(folder, tree)
+    index = open_index(folder.index, tree.size, tree.root())
     state = load_state(folder, store, index)
     mark = None
     if state.ledger is not None:
-        mark = HighWaterMark(mark_path(state_home, state.ledger), time.monotonic)
+        mark = HighWaterMark(mark_path(state_home, state.ledger), monotonic_seconds)
     writer = Writer(
         store=store,
         index=index,
@@ -117,30 +123,6 @@ def _writer(
     if mark is not None:
         writer.behind = _note_ahead(mark, state, tree)
     return writer
-
-
-def _index_at(folder: Folder, tree: Tree) -> Index:
-    """Return the index file, or a fresh one where it is not of this log."""
-    try:
-        index = Index(folder.index)
-        position = index.position()
-        fits = position is None or (
-            position[0] <= tree.size
-            and (position[0] != tree.size or position[1] == tree.root())
-        )
-        if fits:
-            return index
-        index.close()
-    except apsw.Error:
-        # A damaged index is no loss: a replay makes it again.
-        pass
-    _remove_database(folder.index)
-    return Index(folder.index)
-
-
-def _remove_database(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def load_state(folder: Folder, store: Store, index: Index) -> State:
@@ -182,7 +164,11 @@ def _note_ahead(mark: HighWaterMark, state: State, tree: Tree) -> str | None:
     if note is None:
         return None
     assert state.charter is not None
-    remembered = open_checkpoint(note, log_verifiers(state.charter), state.charter.origin)
+    remembered = open_checkpoint(
+        note,
+        log_verifiers(state.charter),
+        state.charter.origin,
+    )
     if remembered.size == tree.size and remembered.root != tree.root():
         msg = f"the log of size {tree.size} is not the one that this machine remembers"
         raise CorruptLogError(msg)
@@ -211,4 +197,3 @@ def open_reader(folder: Folder) -> Iterator[Reader]:
         yield reader
     finally:
         reader.close()
-

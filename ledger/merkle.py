@@ -22,7 +22,9 @@ class Tree:
 
     def __init__(self, size: int = 0, edge: Sequence[bytes] = ()) -> None:
         if size.bit_count() != len(edge):
-            msg = f"a tree of {size} has {size.bit_count()} edge hashes, not {len(edge)}"
+            msg = (
+                f"a tree of {size} has {size.bit_count()} edge hashes, not {len(edge)}"
+            )
             raise CorruptLogError(msg)
         self.size = size
         self.edge = list(edge)
@@ -103,7 +105,10 @@ def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
 
 
 def root_from_inclusion(
-    leaf: bytes, index: int, size: int, proof: Sequence[bytes]
+    leaf: bytes,
+    index: int,
+    size: int,
+    proof: Sequence[bytes],
 ) -> bytes:
     """Return the root that an inclusion proof implies (RFC 9162 §2.1.3.2).
 
@@ -131,11 +136,13 @@ def root_from_inclusion(
 
 
 def is_consistent(
-    old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
+    old: int,
+    old_root: bytes,
+    new: int,
+    new_root: bytes,
+    proof: Sequence[bytes],
 ) -> bool:
     """Tell whether the tree of `new` extends that of `old` (RFC 9162 §2.1.4.2)."""
-    if old > new or old < 0:
-        return False
     if old == new:
         return old_root == new_root and not proof
     if old == 0:
@@ -143,15 +150,20 @@ def is_consistent(
     hashes = list(proof)
     if old & (old - 1) == 0:
         hashes.insert(0, old_root)
-    if not hashes:
+    if not 0 < old < new or not hashes:
         return False
+    return _folded(old, new, hashes) == (old_root, new_root)
+
+
+def _folded(old: int, new: int, hashes: list[bytes]) -> tuple[bytes, bytes] | None:
+    """Return both roots that a consistency proof implies, or None: a bad length."""
     node, last = old - 1, new - 1
     while node & 1:
         node, last = node >> 1, last >> 1
     first = second = hashes[0]
     for sibling in hashes[1:]:
         if last == 0:
-            return False
+            return None
         if node & 1 or node == last:
             first, second = node_hash(sibling, first), node_hash(sibling, second)
             while node and not node & 1:
@@ -159,4 +171,4 @@ def is_consistent(
         else:
             second = node_hash(second, sibling)
         node, last = node >> 1, last >> 1
-    return last == 0 and first == old_root and second == new_root
+    return (first, second) if last == 0 else None

@@ -133,7 +133,9 @@ def _require_role(event: LedgerEvent, role: Role) -> None:
         what = type(event).__name__
         if isinstance(event, ResolutionRecorded):
             what = f"{what} with status {event.status}"
-        msg = f"{event.author} is {role}, and a {what} is signed by {' or '.join(needed)}"
+        msg = (
+            f"{event.author} is {role}, and a {what} is signed by {' or '.join(needed)}"
+        )
         raise RefusedError("wrong-role", msg)
 
 
@@ -161,7 +163,9 @@ def _check_frozen(state: State, event: SuiteFrozen) -> None:
 
 def _check_version(event: SuiteFrozen, name: str, number: int, latest: int) -> None:
     if number <= latest:
-        msg = f"{event.suite} was frozen before: the next version is {name}@v{latest + 1}"
+        msg = (
+            f"{event.suite} was frozen before: the next version is {name}@v{latest + 1}"
+        )
         raise RefusedError("frozen-before", msg)
     expected = f"{name}@v{latest}" if latest else None
     if number != latest + 1 or event.supersedes != expected:
@@ -173,7 +177,11 @@ def _check_version(event: SuiteFrozen, name: str, number: int, latest: int) -> N
 
 
 def _check_charter(
-    state: State, event: SuiteFrozen, name: str, number: int, manifest: CharterManifest
+    state: State,
+    event: SuiteFrozen,
+    name: str,
+    number: int,
+    manifest: CharterManifest,
 ) -> None:
     if name != CHARTER:
         msg = f"a charter is frozen as {CHARTER}@vN, not as {event.suite}"
@@ -208,7 +216,11 @@ def _adopted(roster: Roster, manifest: CharterManifest) -> Roster:
 
 
 def _check_suite(
-    state: State, event: SuiteFrozen, name: str, number: int, manifest: SuiteManifest
+    state: State,
+    event: SuiteFrozen,
+    name: str,
+    number: int,
+    manifest: SuiteManifest,
 ) -> None:
     if name == CHARTER or manifest.suite != event.suite:
         msg = f"the event freezes {event.suite}, and its manifest is {manifest.suite}"
@@ -219,7 +231,9 @@ def _check_suite(
     if latest:
         owner = state.suites[f"{name}@v{latest}"].manifest.owner
     if event.author != owner:
-        msg = f"{event.suite} may be frozen by its owner, {owner}, not by {event.author}"
+        msg = (
+            f"{event.suite} may be frozen by its owner, {owner}, not by {event.author}"
+        )
         raise RefusedError("not-the-owner", msg)
     # Checked once more in full: the client that froze it may not have done so.
     roles = {member.name: member.role for member in state.roster.members.values()}

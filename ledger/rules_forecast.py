@@ -15,13 +15,19 @@ def check_seal(state: State, event: ForecastSealed) -> None:
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
     unit = unit_of_question(
-        state, event.suite, event.question, event.question_hash, "forecaster"
+        state,
+        event.suite,
+        event.question,
+        event.question_hash,
+        "forecaster",
     )
     _check_vector(frozen, event, _answers(frozen, event, unit))
 
 
 def _answers(
-    frozen: FrozenSuite, event: ForecastSealed, unit: Unit | None
+    frozen: FrozenSuite,
+    event: ForecastSealed,
+    unit: Unit | None,
 ) -> tuple[str, ...]:
     """Return the answers of the question that the event itself names."""
     if event.question is None:
@@ -34,9 +40,7 @@ def check_update(state: State, event: ForecastUpdated, received_at: datetime) ->
     """Refuse an update that does not attach to the end of its own chain."""
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
-    unit = unit_of_question(
-        state, event.suite, None, event.question_hash, "forecaster"
-    )
+    unit = unit_of_question(state, event.suite, None, event.question_hash, "forecaster")
     assert unit is not None
     chain = _require_chain(unit, event)
     if event.created_at < chain.created_at:
@@ -110,7 +114,9 @@ def _check_competitor(frozen: FrozenSuite, event: Forecast) -> None:
 
 
 def _check_vector(
-    frozen: FrozenSuite, event: Forecast, answers: tuple[str, ...]
+    frozen: FrozenSuite,
+    event: Forecast,
+    answers: tuple[str, ...],
 ) -> None:
     if bool(event.probabilities) == (event.commitment is not None):
         msg = "give probabilities, or a commitment to hidden ones: one of the two"
@@ -126,7 +132,10 @@ def _check_vector(
 
 
 def _check_quantity(
-    frozen: FrozenSuite, suite: str, name: str, quantity: Quantity
+    frozen: FrozenSuite,
+    suite: str,
+    name: str,
+    quantity: Quantity,
 ) -> None:
     if name not in frozen.manifest.quantities:
         known = ", ".join(frozen.manifest.quantities) or "it declares none"
@@ -136,7 +145,7 @@ def _check_quantity(
     for text, value in quantity.quantiles.items():
         level = _level(text)
         if level is None:
-            msg = f"{name}: {text!r} is no quantile level between 0 and 1, as \"0.25\" is"
+            msg = f'{name}: {text!r} is no quantile level between 0 and 1, as "0.25" is'
             raise RefusedError("quantile-level-invalid", msg)
         levels.append((level, Decimal(value)))
     ordered = [value for _, value in sorted(levels)]

@@ -22,7 +22,11 @@ def require_suite(state: State, suite: str) -> FrozenSuite:
 
 
 def unit_of_question(
-    state: State, suite: str, question: Question | None, stated_hash: str | None, role: Role
+    state: State,
+    suite: str,
+    question: Question | None,
+    stated_hash: str | None,
+    role: Role,
 ) -> Unit | None:
     """Return the known unit that an event is about; None where it opens one.
 
@@ -44,7 +48,7 @@ def unit_of_question(
     name = unit_name(suite, question.template, question.id, question.horizon)
     unit = state.units.named(name)
     if unit is None:
-        _require_may_open(state, frozen, template, question, actual, role)
+        _require_may_open(state, frozen, question, actual_hash=actual, role=role)
     return unit
 
 
@@ -83,7 +87,9 @@ def _check_bounds(question: Question, template: Template) -> None:
         )
         raise RefusedError("times-out-of-order", msg)
     if template.requires_acceptance and question.acceptance_hash is None:
-        msg = f"{template.id} requires an acceptance_hash: the bar, fixed before the work"
+        msg = (
+            f"{template.id} requires an acceptance_hash: the bar, fixed before the work"
+        )
         raise RefusedError("acceptance-hash-missing", msg)
     reason = _outside(question, template)
     if reason is not None:
@@ -99,8 +105,13 @@ def _outside(question: Question, template: Template) -> str | None:
         return f"tag {strange[0]!r} is none of {', '.join(template.allowed_tags) or 'none'}"
     if template.answers and question.answers:
         return f"answers are fixed by {template.id}: leave them out"
-    if not template.answers and len(set(question.answers)) < max(2, len(question.answers)):
-        return f"{template.id} leaves the answers open: give at least two, all different"
+    if not template.answers and len(set(question.answers)) < max(
+        2,
+        len(question.answers),
+    ):
+        return (
+            f"{template.id} leaves the answers open: give at least two, all different"
+        )
     if question.text is not None and question.text_hash is not None:
         return "give text or text_hash, not both"
     return _outside_times(question, template)
@@ -110,25 +121,32 @@ def _outside_times(question: Question, template: Template) -> str | None:
     if template.max_open_hours is not None:
         longest = timedelta(hours=template.max_open_hours)
         if question.resolve_by - question.opened_at > longest:
-            return f"resolve_by is more than {template.max_open_hours} h after opened_at"
+            return (
+                f"resolve_by is more than {template.max_open_hours} h after opened_at"
+            )
     if template.min_lead_hours is not None:
         shortest = timedelta(hours=template.min_lead_hours)
         if question.resolve_by - question.cutoff_at < shortest:
-            return f"cutoff_at is less than {template.min_lead_hours} h before resolve_by"
+            return (
+                f"cutoff_at is less than {template.min_lead_hours} h before resolve_by"
+            )
     return None
 
 
 def _require_may_open(
     state: State,
     frozen: FrozenSuite,
-    template: Template,
     question: Question,
+    *,
     actual_hash: str,
     role: Role,
 ) -> None:
     suite = frozen.manifest.suite
+    template = frozen.templates[question.template]
     if state.is_superseded(suite):
-        msg = f"{suite} is superseded and opens no new questions: use the latest version"
+        msg = (
+            f"{suite} is superseded and opens no new questions: use the latest version"
+        )
         raise RefusedError("superseded-suite", msg)
     match template.question_owner:
         case "evaluator":

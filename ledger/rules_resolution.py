@@ -13,7 +13,10 @@ _REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
 
 def check_resolution(
-    state: State, event: ResolutionRecorded, role: Role, received_at: datetime
+    state: State,
+    event: ResolutionRecorded,
+    role: Role,
+    received_at: datetime,
 ) -> None:
     """Refuse a record without authority, predecessor, reason or valid outcome."""
     frozen = require_suite(state, event.suite)
@@ -22,7 +25,11 @@ def check_resolution(
         msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
         raise RefusedError("not-a-resolver", msg)
     unit = unit_of_question(
-        state, event.suite, event.question, event.question_hash, role
+        state,
+        event.suite,
+        event.question,
+        event.question_hash,
+        role,
     )
     if unit is not None:
         answers = unit.answers
@@ -42,10 +49,14 @@ def check_resolution(
 
 
 def _check_content(
-    event: ResolutionRecorded, answers: tuple[str, ...], received_at: datetime
+    event: ResolutionRecorded,
+    answers: tuple[str, ...],
+    received_at: datetime,
 ) -> None:
     if (event.outcome is not None) != (event.status == "RESOLVED"):
-        msg = f"status is {event.status}: an outcome stands with RESOLVED, and only there"
+        msg = (
+            f"status is {event.status}: an outcome stands with RESOLVED, and only there"
+        )
         raise RefusedError("outcome-misplaced", msg)
     if event.outcome is not None and event.outcome not in answers:
         msg = f"outcome {event.outcome!r} is none of the answers: {', '.join(answers)}"
@@ -62,7 +73,9 @@ def _check_content(
 
 
 def _check_predecessor(
-    unit: Unit | None, event: ResolutionRecorded, role: Role
+    unit: Unit | None,
+    event: ResolutionRecorded,
+    role: Role,
 ) -> None:
     standing = None if unit is None else unit.standing
     if standing is None:
@@ -87,7 +100,9 @@ def _check_confirmation(unit: Unit | None, event: ResolutionRecorded) -> None:
         msg = f"{event.confirms} is no record of this unit that could be confirmed"
         raise RefusedError("nothing-to-confirm", msg)
     if confirmed == event.author:
-        msg = f"{event.author} recorded {event.confirms} and cannot review its own record"
+        msg = (
+            f"{event.author} recorded {event.confirms} and cannot review its own record"
+        )
         raise RefusedError("own-review", msg)
     if event.supersedes is not None or event.status == "PENDING":
         msg = "a review supersedes nothing and is not PENDING: it changes nothing"

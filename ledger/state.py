@@ -138,7 +138,10 @@ class State:
         )
 
     def _unit_for(
-        self, suite: str, question: Question | None, question_hash: str | None
+        self,
+        suite: str,
+        question: Question | None,
+        question_hash: str | None,
     ) -> Unit:
         """Return the unit of an admitted event, opening it where it is new."""
         if question is None:

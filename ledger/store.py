@@ -21,20 +21,21 @@ CHECKPOINT_EVERY = 1_024
 _WAL_PAGES_MAX = 4_000
 _BUSY_MILLISECONDS = 5_000
 
+_TABLES = """
+CREATE TABLE entries(seq INTEGER PRIMARY KEY, received_at TEXT NOT NULL, author BLOB NOT NULL, sig BLOB NOT NULL, payload BLOB NOT NULL, leaf BLOB NOT NULL, event_id BLOB NOT NULL UNIQUE) STRICT
+CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT
+CREATE TABLE cosignatures(size INTEGER NOT NULL, line TEXT NOT NULL, UNIQUE(size, line)) STRICT
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT
+CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), size INTEGER NOT NULL, edge BLOB NOT NULL, note TEXT NOT NULL) STRICT
+"""
+_APPEND_ONLY = ("entries", "checkpoints", "cosignatures")
+# Statements as SQLite keeps them, so that an audit can compare them to the letter.
 SCHEMA = (
-    "CREATE TABLE entries(seq INTEGER PRIMARY KEY, received_at TEXT NOT NULL, "
-    "author BLOB NOT NULL, sig BLOB NOT NULL, payload BLOB NOT NULL, "
-    "leaf BLOB NOT NULL, event_id BLOB NOT NULL UNIQUE) STRICT",
-    "CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT",
-    "CREATE TABLE cosignatures(size INTEGER NOT NULL, line TEXT NOT NULL, "
-    "UNIQUE(size, line)) STRICT",
-    "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
-    "CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), "
-    "size INTEGER NOT NULL, edge BLOB NOT NULL, note TEXT NOT NULL) STRICT",
+    *_TABLES.strip().splitlines(),
     *(
         f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
         "BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END"
-        for table in ("entries", "checkpoints", "cosignatures")
+        for table in _APPEND_ONLY
         for verb in ("UPDATE", "DELETE")
     ),
 )
@@ -122,13 +123,15 @@ class Store:
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """Return the stored checkpoints, smallest first, without the newest one."""
-        rows = self._database.execute("SELECT size, note FROM checkpoints ORDER BY size")
+        rows = self._database.execute(
+            "SELECT size, note FROM checkpoints ORDER BY size",
+        )
         return [(size, note) for size, note in rows]
 
     def cosignatures(self) -> list[tuple[int, str]]:
         """Return the witnesses' lines by the size that they signed."""
         rows = self._database.execute(
-            "SELECT size, line FROM cosignatures ORDER BY size, line"
+            "SELECT size, line FROM cosignatures ORDER BY size, line",
         )
         return [(size, line) for size, line in rows]
 
@@ -165,7 +168,8 @@ class Store:
     def keep_checkpoint(self, size: int, note: str) -> None:
         """Store a checkpoint for ever: one that left the machine or was witnessed."""
         self._database.execute(
-            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)", (size, note)
+            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)",
+            (size, note),
         )
 
     def write_meta(self, values: dict[str, str]) -> None:
@@ -202,10 +206,12 @@ class Store:
         stored = {
             sql
             for (sql,) in self._database.execute(
-                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL",
             )
         }
-        found += [f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored]
+        found += [
+            f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored
+        ]
         found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
         return found
 
@@ -213,7 +219,8 @@ class Store:
 def create_store(path: Path) -> Store:
     """Make a new `log.db`; its folder is on disk when this returns."""
     database = apsw.Connection(
-        str(path), flags=apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_READWRITE
+        str(path),
+        flags=apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_READWRITE,
     )
     path.chmod(0o600)
     _set_up_writer(database)
@@ -236,8 +243,10 @@ def open_store(path: Path, *, read_only: bool) -> Store:
         msg = f"there is no log at {path}: `ledger init {path.parent}` makes one"
         raise UncheckableError(msg)
     try:
-        database = _connect_reader(path) if read_only else apsw.Connection(
-            str(path), flags=apsw.SQLITE_OPEN_READWRITE
+        database = (
+            _connect_reader(path)
+            if read_only
+            else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         )
         database.set_busy_timeout(_BUSY_MILLISECONDS)
         store = Store(database)

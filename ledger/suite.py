@@ -54,7 +54,12 @@ class Template(Fact, frozen=True, kw_only=True):
     id: Line
     question: Text
     kind: Literal[
-        "observable", "affect", "attention", "inferred_goal", "causal", "self_report"
+        "observable",
+        "affect",
+        "attention",
+        "inferred_goal",
+        "causal",
+        "self_report",
     ]
     answers: tuple[Key, ...] = ()
     positive: Key | None = None
@@ -281,7 +286,11 @@ class SuiteManifest(Fact, frozen=True, kw_only=True, tag_field="format", tag="su
 
 
 class CharterManifest(
-    Fact, frozen=True, kw_only=True, tag_field="format", tag="charter/1"
+    Fact,
+    frozen=True,
+    kw_only=True,
+    tag_field="format",
+    tag="charter/1",
 ):
     """Who may sign what in this log, under which name and limits of the clock."""
 

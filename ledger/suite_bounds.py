@@ -100,7 +100,9 @@ def numbers_out_of_bounds(suite: Table) -> Iterator[Gap]:
                 for number in _numbers(table, key):
                     if not allowed.takes(Fraction(number)):
                         yield table.gap(
-                            key, f"is {number}", f"write a number {allowed}"
+                            key,
+                            f"is {number}",
+                            f"write a number {allowed}",
                         )
 
 
@@ -113,7 +115,9 @@ def lists_out_of_order(suite: Table) -> Iterator[Gap]:
                 if any(Fraction(b) <= Fraction(a) for a, b in pairwise(numbers)):
                     written = ", ".join(map(str, numbers))
                     yield table.gap(
-                        key, f"is {written}", "write each number above the one before"
+                        key,
+                        f"is {written}",
+                        "write each number above the one before",
                     )
 
 

@@ -67,7 +67,8 @@ def as_mapping(manifest: Mapping[str, object] | SuiteManifest) -> Mapping[str, o
 
 
 def freeze_manifest(
-    manifest: Mapping[str, object], roles: Mapping[str, str] | None = None
+    manifest: Mapping[str, object],
+    roles: Mapping[str, str] | None = None,
 ) -> SuiteManifest:
     """Return the suite that `manifest` describes, complete and sound.
 

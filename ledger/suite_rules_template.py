@@ -20,7 +20,7 @@ _NEEDED = {
 }
 # Without these no honest label can ever be given, whatever else is repaired.
 _UNSCORABLE_WITHOUT = frozenset(
-    {"resolution_rule", "sources", "ambiguity", "horizons", "max_open_hours"}
+    {"resolution_rule", "sources", "ambiguity", "horizons", "max_open_hours"},
 )
 _BINARY = 2
 
@@ -46,7 +46,9 @@ def answers_unfit(suite: Suite) -> Iterator[Gap]:
             if template.gives("positive"):
                 remedy = "leave it out, or fix the answers"
                 yield template.gap(
-                    "positive", "is fixed, and the answers are not", remedy
+                    "positive",
+                    "is fixed, and the answers are not",
+                    remedy,
                 )
         elif len(answers) == 1:
             remedy = "write two or more, or leave them to the questions"
@@ -66,7 +68,9 @@ def question_lists_unfit(suite: Suite) -> Iterator[Gap]:
         if owner == "evaluator" and not template.gives("questions"):
             remedy = "name the pin of a JSONL file of questions"
             yield template.gap(
-                "questions", "is missing, and the evaluator asks", remedy
+                "questions",
+                "is missing, and the evaluator asks",
+                remedy,
             )
         if owner in {"issuer", "forecaster"} and template.gives("questions"):
             what = f"is given, and the {owner} brings the questions"
@@ -117,12 +121,15 @@ def labels_that_are_inputs(suite: Suite) -> Iterator[Gap]:
         for name, stream in contaminations(template, suite.competitors):
             what = f"has {stream}, which {name} takes as input: the label is invalid"
             yield template.gap(
-                "label_streams", what, "resolve from a stream that nobody reads"
+                "label_streams",
+                what,
+                "resolve from a stream that nobody reads",
             )
 
 
 def contaminations(
-    template: Table, competitors: tuple[Table, ...]
+    template: Table,
+    competitors: tuple[Table, ...],
 ) -> Iterator[tuple[str, str]]:
     """Yield each competitor that reads a label stream of `template`, and which."""
     labels = set(template.texts("label_streams"))

@@ -23,7 +23,9 @@ _UNSOUND: Final = object()
 
 
 def examine(
-    manifest: Mapping[str, object], *, is_written: bool
+    manifest: Mapping[str, object],
+    *,
+    is_written: bool,
 ) -> tuple[Table, list[Gap]]:
     """Return what of `manifest` is sound, and a gap for everything that is not.
 
@@ -54,7 +56,10 @@ class _Examination:
         return _UNSOUND
 
     def table(
-        self, given: Mapping[str, object], kind: inspect.StructType, where: str
+        self,
+        given: Mapping[str, object],
+        kind: inspect.StructType,
+        where: str,
     ) -> Table:
         """Return the table's sound part; note what it lacks and what it invents."""
         table = Table(where, given)
@@ -120,7 +125,10 @@ class _Examination:
         return self._refuse(where, f"is {shown(given)}", remedy_for(given, kind))
 
     def _map(
-        self, given: Mapping[str, object], kind: inspect.DictType, where: str
+        self,
+        given: Mapping[str, object],
+        kind: inspect.DictType,
+        where: str,
     ) -> dict[str, object]:
         sound = {}
         for name, item in given.items():
@@ -159,7 +167,9 @@ class _Examination:
     ) -> object:
         if len(given) != len(kind.item_types):
             return self._refuse(
-                where, f"has {len(given)} items", f"write {words(kind)}"
+                where,
+                f"has {len(given)} items",
+                f"write {words(kind)}",
             )
         pairs = enumerate(zip(given, kind.item_types, strict=True), 1)
         examined = tuple(

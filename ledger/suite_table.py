@@ -87,11 +87,19 @@ class Table:
         return f"{self.where}.{key}" if self.where else key
 
     def gap(
-        self, key: str, what: str, remedy: str, *, is_unscorable: bool = False
+        self,
+        key: str,
+        what: str,
+        remedy: str,
+        *,
+        is_unscorable: bool = False,
     ) -> Gap:
         """Return a gap at `key` of this table."""
         return Gap(
-            where=self.at(key), what=what, remedy=remedy, is_unscorable=is_unscorable
+            where=self.at(key),
+            what=what,
+            remedy=remedy,
+            is_unscorable=is_unscorable,
         )
 
 

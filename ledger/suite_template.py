@@ -1,7 +1,6 @@
 """A fresh suite to edit: every key, its default, and what it means in a line."""
 
 # The lines of the TOML are as long as a reader of the TOML can bear, which is more.
-# ruff: noqa: E501
 
 from string import Template
 from typing import Literal

@@ -51,7 +51,10 @@ def unit_name(suite: str, template: str, id: str, horizon: str) -> str:  # noqa:
 
 
 def new_unit(
-    suite: str, question: Question, question_hash: str, answers: tuple[str, ...]
+    suite: str,
+    question: Question,
+    question_hash: str,
+    answers: tuple[str, ...],
 ) -> Unit:
     """Return the unit that a question opens."""
     return Unit(

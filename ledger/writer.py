@@ -8,6 +8,7 @@ a commit is unknown the writer is dead: a new one reads what is true.
 import os
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import msgspec
 
@@ -100,7 +101,9 @@ class Writer:
         event = codec.decode(submission.payload)
         digest = event_id(submission.payload)
         if not payload_verifies(
-            submission.payload, submission.signature, submission.author_key
+            submission.payload,
+            submission.signature,
+            submission.author_key,
         ):
             msg = f"the signature of {event.author} does not verify over these bytes"
             raise RefusedError("bad-signature", msg)
@@ -111,7 +114,10 @@ class Writer:
         return known.seq
 
     def _known(
-        self, digest: bytes, submission: Submission, event: LedgerEvent
+        self,
+        digest: bytes,
+        submission: Submission,
+        event: LedgerEvent,
     ) -> Row | None:
         row = self._staged.get(digest) or self._store.find(digest)
         if row is None or row.author == submission.author_key:
@@ -232,7 +238,7 @@ class Writer:
             self._store.close()
             self._on_close()
 
-    def __enter__(self) -> "Writer":
+    def __enter__(self) -> Self:
         """Return the writer itself."""
         return self
 

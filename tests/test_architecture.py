@@ -54,7 +54,8 @@ GROUND_FLOOR = {
         "rules",
     ),
     "disk": ("durable", "blobs", "anchor", "folder", "index", "store"),
-    "the log": ("replay", "writer", "log", "drafts"),
+    "the log": ("replay", "writer", "log"),
+    "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts"),
 }
 FLOORS = [f"ledger.{name}" for floor in GROUND_FLOOR.values() for name in floor]
 # Above it, rooms: modules of one room may know each other, but not in a circle.

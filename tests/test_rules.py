@@ -1,0 +1,475 @@
+"""What the door refuses: one row a rule, and the last thing that it lets in."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ledger.errors import RefusedError
+from ledger.events import LedgerEvent, Quantity, Question
+from ledger.keys.roster import Principal
+from ledger.keys.signing import VerifierKey
+from tests.court import BAR, LISTED, NOW, PEOPLE, Court, hours, key_of, manifest
+
+Case = Callable[[Court], LedgerEvent]
+OTHER = "f" * 64
+
+
+def opened(court: Court) -> Question:
+    """Open a question and return it."""
+    question = court.question()
+    court.hear(court.pending(question))
+    return question
+
+
+def sealed(court: Court) -> tuple[Question, str]:
+    """Open a question, seal a forecast on it; return both."""
+    question = opened(court)
+    return question, court.hear(court.seal(question))
+
+
+def resolved(court: Court) -> tuple[Question, str]:
+    """Return a question and the id of its first outcome."""
+    question = court.question()
+    pending = court.hear(court.pending(question))
+    return question, court.hear(court.resolve(question, supersedes=pending))
+
+
+def on_open(build: Callable[[Court, Question], LedgerEvent]) -> Case:
+    return lambda court: build(court, opened(court))
+
+
+def on_sealed(build: Callable[[Court, Question, str], LedgerEvent]) -> Case:
+    return lambda court: build(court, *sealed(court))
+
+
+def on_resolved(build: Callable[[Court, Question, str], LedgerEvent]) -> Case:
+    return lambda court: build(court, *resolved(court))
+
+
+def next_suite(court: Court, **changes: Any) -> LedgerEvent:
+    return court.frozen(manifest(2), **{"supersedes": "court@v1", **changes})
+
+
+def crossing() -> dict[str, Quantity]:
+    return {"minutes": Quantity(quantiles={"0.1": "9", "0.9": "8.5"})}
+
+
+REFUSED: dict[str, tuple[str, Case]] = {
+    "an event of another ledger": (
+        "wrong-ledger",
+        on_open(lambda c, q: c.seal(q, ledger=OTHER)),
+    ),
+    "an event of no ledger": (
+        "wrong-ledger",
+        on_open(lambda c, q: c.seal(q, ledger=None)),
+    ),
+    "an author whom the charter does not list": (
+        "unknown-author",
+        on_open(lambda c, q: c.seal(q, author="nobody")),
+    ),
+    "a resolver who forecasts": (
+        "wrong-role",
+        on_open(lambda c, q: c.seal(q, author="resolver")),
+    ),
+    "a forecaster who resolves": (
+        "wrong-role",
+        on_open(lambda c, q: c.resolve(q, author="forecaster")),
+    ),
+    "an issuer who resolves": (
+        "wrong-role",
+        on_open(lambda c, q: c.resolve(q, author="issuer")),
+    ),
+    "an evaluator who freezes a charter": (
+        "wrong-role",
+        lambda c: c.frozen(manifest(2), manifest=c.charter(2).manifest),
+    ),
+    "a root who freezes a suite": (
+        "wrong-role",
+        lambda c: next_suite(c, author="root"),
+    ),
+    "created more than five minutes ahead": (
+        "created-ahead",
+        on_open(lambda c, q: c.seal(q, created_at=NOW + timedelta(seconds=301))),
+    ),
+    "a suite that nobody froze": (
+        "unknown-suite",
+        on_open(lambda c, q: c.seal(q, suite="other@v1")),
+    ),
+    "a template that the suite lacks": (
+        "unknown-template",
+        lambda c: c.pending(c.question("other")),
+    ),
+    "a template that is evidence only": (
+        "not-observable",
+        lambda c: c.pending(c.question("mood")),
+    ),
+    "a competitor that the suite lacks": (
+        "unknown-competitor",
+        on_open(lambda c, q: c.seal(q, forecaster="other")),
+    ),
+    "a competitor of somebody else": (
+        "not-your-competitor",
+        on_open(lambda c, q: c.seal(q, forecaster="rival")),
+    ),
+    "a competitor that is computed": (
+        "not-your-competitor",
+        on_open(lambda c, q: c.seal(q, forecaster="past-rate")),
+    ),
+    "a question that nobody opened, by its hash": (
+        "unknown-question",
+        lambda c: c.seal(c.question()),
+    ),
+    "a forecast without a question": (
+        "question-missing",
+        lambda c: c.seal(c.question(), question_hash=None),
+    ),
+    "a question whose hash is another's": (
+        "question-hash-wrong",
+        on_open(lambda c, q: c.seal(q, question=q, question_hash=OTHER)),
+    ),
+    "an issuer's question that a forecaster brings": (
+        "not-the-question-owner",
+        lambda c: c.bring(c.question()),
+    ),
+    "an issuer's question that a resolver opens": (
+        "not-the-question-owner",
+        lambda c: c.pending(c.question(), author="resolver"),
+    ),
+    "an evaluator's question that is not on its list": (
+        "not-the-question-owner",
+        lambda c: c.bring(c.question("listed", id="listed-2")),
+    ),
+    "a listed question with an easier deadline": (
+        "not-the-question-owner",
+        lambda c: c.bring(c.question("listed", id="listed-1", resolve_by=hours(50))),
+    ),
+    "a cut-off before the opening": (
+        "times-out-of-order",
+        lambda c: c.pending(c.question(cutoff_at=hours(-1))),
+    ),
+    "a deadline before the cut-off": (
+        "times-out-of-order",
+        lambda c: c.pending(c.question(resolve_by=hours(1))),
+    ),
+    "no bar where one is required": (
+        "acceptance-hash-missing",
+        lambda c: c.pending(c.question(acceptance_hash=None)),
+    ),
+    "a horizon that the template lacks": (
+        "question-outside-template",
+        lambda c: c.pending(c.question(horizon="25h")),
+    ),
+    "a tag that the template lacks": (
+        "question-outside-template",
+        lambda c: c.pending(c.question(tags={"colour": "red"})),
+    ),
+    "open longer than the template allows": (
+        "question-outside-template",
+        lambda c: c.pending(c.question(resolve_by=hours(168) + timedelta(seconds=1))),
+    ),
+    "answers beside those of the template": (
+        "question-outside-template",
+        lambda c: c.pending(c.question(answers=("pass", "fail"))),
+    ),
+    "no answers where the template has none": (
+        "question-outside-template",
+        lambda c: c.bring(c.question("open-answers")),
+    ),
+    "the same answer twice": (
+        "question-outside-template",
+        lambda c: c.bring(c.question("open-answers", answers=("a", "a"))),
+    ),
+    "a vector over other answers": (
+        "answers-mismatch",
+        on_open(lambda c, q: c.seal(q, probabilities={"pass": "0.8", "no": "0.2"})),
+    ),
+    "a vector over fewer answers": (
+        "answers-mismatch",
+        on_open(lambda c, q: c.seal(q, probabilities={"pass": "1"})),
+    ),
+    "neither a vector nor a commitment": (
+        "vector-missing",
+        on_open(lambda c, q: c.seal(q, probabilities={})),
+    ),
+    "a vector and a commitment": (
+        "vector-missing",
+        on_open(lambda c, q: c.seal(q, commitment=OTHER)),
+    ),
+    "an adaptation budget that is not declared": (
+        "unknown-budget",
+        on_open(lambda c, q: c.seal(q, adaptation_budget="few-shot")),
+    ),
+    "a quantity that is not declared": (
+        "unknown-quantity",
+        on_open(lambda c, q: c.seal(q, quantities={"cost": Quantity(point="1")})),
+    ),
+    "quantiles that cross": (
+        "quantiles-cross",
+        on_open(lambda c, q: c.seal(q, quantities=crossing())),
+    ),
+    "a quantile level of one": (
+        "quantile-level-invalid",
+        on_open(
+            lambda c, q: c.seal(
+                q, quantities={"minutes": Quantity(quantiles={"1": "9"})}
+            )
+        ),
+    ),
+    "an update without a seal": (
+        "unknown-parent",
+        on_open(lambda c, q: c.update(q, OTHER)),
+    ),
+    "an update of an event that is not the last": (
+        "parent-not-last",
+        on_sealed(lambda c, q, s: c.update(q, OTHER)),
+    ),
+    "an update of another forecaster's vector": (
+        "foreign-parent",
+        on_sealed(lambda c, q, s: c.update(q, s, author="rival", forecaster="rival")),
+    ),
+    "an update made before its parent": (
+        "created-before-parent",
+        on_sealed(lambda c, q, s: c.update(q, s, created_at=hours(-1))),
+    ),
+    "a reveal without a salt": (
+        "reveal-incomplete",
+        on_sealed(lambda c, q, s: c.update(q, s, opens=s)),
+    ),
+    "a reveal of a vector that was never hidden": (
+        "nothing-to-open",
+        on_sealed(lambda c, q, s: c.update(q, s, opens=s, salt=OTHER)),
+    ),
+    "a resolver whom the suite does not name": (
+        "not-a-resolver",
+        on_open(lambda c, q: c.resolve(q, author="stranger")),
+    ),
+    "an outcome that is no answer": (
+        "outcome-outside-answers",
+        on_open(lambda c, q: c.resolve(q, outcome="maybe")),
+    ),
+    "resolved without an outcome": (
+        "outcome-misplaced",
+        on_open(lambda c, q: c.resolve(q, outcome=None)),
+    ),
+    "void with an outcome": (
+        "outcome-misplaced",
+        on_open(lambda c, q: c.resolve(q, status="VOID", reason_code="x")),
+    ),
+    "void without a reason": (
+        "reason-missing",
+        on_open(lambda c, q: c.resolve(q, status="VOID", outcome=None)),
+    ),
+    "an outcome that is published tomorrow": (
+        "published-after-receipt",
+        on_open(lambda c, q: c.resolve(q, published_at=hours(24))),
+    ),
+    "a value of a quantity that is not declared": (
+        "unknown-quantity",
+        on_open(lambda c, q: c.resolve(q, values={"cost": "1"})),
+    ),
+    "a resolution that does not name the PENDING record": (
+        "supersedes-missing",
+        on_open(lambda c, q: c.resolve(q)),
+    ),
+    "a second resolution that names nothing": (
+        "supersedes-missing",
+        on_resolved(lambda c, q, r: c.resolve(q, outcome="fail")),
+    ),
+    "a resolution that supersedes what is not there": (
+        "supersedes-wrong",
+        lambda c: c.pending(c.question(), supersedes=OTHER),
+    ),
+    "an issuer who opens again what is resolved": (
+        "wrong-role",
+        on_resolved(lambda c, q, r: c.pending(q, question=None, supersedes=r)),
+    ),
+    "a review of nothing": (
+        "nothing-to-confirm",
+        on_resolved(lambda c, q, r: c.resolve(q, author="reviewer", confirms=OTHER)),
+    ),
+    "a review of one's own record": (
+        "own-review",
+        on_resolved(lambda c, q, r: c.resolve(q, confirms=r)),
+    ),
+    "a version that was frozen before": (
+        "frozen-before",
+        lambda c: c.frozen(manifest(1)),
+    ),
+    "a version that skips one": (
+        "supersedes-wrong",
+        lambda c: c.frozen(manifest(3), supersedes="court@v2"),
+    ),
+    "a next version that supersedes nothing": (
+        "supersedes-wrong",
+        lambda c: c.frozen(manifest(2)),
+    ),
+    "a next version by another evaluator": (
+        "not-the-owner",
+        lambda c: next_suite(c, author="examiner"),
+    ),
+    "a manifest of another suite": (
+        "suite-unfit",
+        lambda c: c.frozen(manifest(2), suite="court@v3", supersedes="court@v2"),
+    ),
+    "a suite with questions that are not at hand": (
+        "pin-missing",
+        lambda c: next_suite(c, manifest=manifest(2, pins={"questions.jsonl": OTHER})),
+    ),
+    "a charter that moves a name to another role": (
+        "charter-unfit",
+        lambda c: c.charter(2, people={**PEOPLE, "issuer": "resolver"}),
+    ),
+    "a charter without a root": (
+        "charter-unfit",
+        lambda c: c.charter(2, people={k: v for k, v in PEOPLE.items() if v != "root"}),
+    ),
+    "a charter of another origin": (
+        "charter-unfit",
+        lambda c: c.charter(2, origin="example.org/other"),
+    ),
+    "a charter that continues no checkpoint": (
+        "charter-unfit",
+        lambda c: c.charter(2, continues="nothing"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "build"), REFUSED.values(), ids=REFUSED)
+def test_the_door_refuses(code: str, build: Case) -> None:
+    court = Court()
+    event = build(court)
+    with pytest.raises(RefusedError) as refused:
+        court.hear(event)
+
+    assert refused.value.code == code
+    assert refused.value.message
+
+
+LISTED_TIMES = {"cutoff_at": hours(24), "resolve_by": hours(48)}
+LET_IN: dict[str, Case] = {
+    "created exactly five minutes ahead": on_open(
+        lambda c, q: c.seal(q, created_at=NOW + timedelta(seconds=300))
+    ),
+    "a question that is open for exactly as long as allowed": lambda c: c.pending(
+        c.question(resolve_by=hours(168))
+    ),
+    "a question whose three times are one": lambda c: c.pending(
+        c.question(cutoff_at=hours(0), resolve_by=hours(0))
+    ),
+    "a forecaster's own question where the template allows it": lambda c: c.bring(
+        c.question("free")
+    ),
+    "a listed question, by anybody": lambda c: c.bring(
+        c.question("listed", **{**LISTED_TIMES, "id": LISTED["id"]})
+    ),
+    "a question with its own answers": lambda c: c.bring(
+        c.question("open-answers", answers=("a", "b", "c")),
+        probabilities={"a": "0.2", "b": "0.3", "c": "0.5"},
+    ),
+    "a second seal of one unit: flagged, not refused": on_sealed(
+        lambda c, q, s: c.seal(q, probabilities={"pass": "0.1", "fail": "0.9"})
+    ),
+    "another version of an open question: flagged, not refused": on_sealed(
+        lambda c, q, s: c.bring(c.question(cutoff_at=hours(3)))
+    ),
+    "a rival on the same unit": on_sealed(
+        lambda c, q, s: c.seal(q, author="rival", forecaster="rival")
+    ),
+    "an update created at its parent's instant": on_sealed(
+        lambda c, q, s: c.update(q, s)
+    ),
+    "a forecast after the outcome: flagged, not refused": on_resolved(
+        lambda c, q, r: c.seal(q)
+    ),
+    "a resolution by another bar: flagged, not refused": on_open(
+        lambda c, q: c.resolve(q, acceptance_hash=OTHER, supersedes=c.standing(q))
+    ),
+    "an amendment that names what it supersedes": on_resolved(
+        lambda c, q, r: c.resolve(q, outcome="fail", supersedes=r)
+    ),
+    "a review by a second resolver": on_resolved(
+        lambda c, q, r: c.resolve(q, author="reviewer", confirms=r)
+    ),
+    "a void with its reason": on_resolved(
+        lambda c, q, r: c.resolve(
+            q, status="VOID", outcome=None, reason_code="flaky", supersedes=r
+        )
+    ),
+    "quantiles that touch": on_open(
+        lambda c, q: c.seal(
+            q, quantities={"minutes": Quantity(quantiles={"0.1": "8", "0.9": "8"})}
+        )
+    ),
+    "an outcome published now": on_open(
+        lambda c, q: c.resolve(q, published_at=NOW, supersedes=c.standing(q))
+    ),
+    "the next version by its owner": next_suite,
+    "a charter that adds a principal": lambda c: c.charter(
+        2, people={**PEOPLE, "newcomer": "forecaster"}
+    ),
+}
+
+
+@pytest.mark.parametrize("build", LET_IN.values(), ids=LET_IN)
+def test_the_door_lets_in(build: Case) -> None:
+    court = Court()
+    event = build(court)
+    size = court.size
+    court.hear(event)
+
+    assert court.size == size + 1
+
+
+def test_a_superseded_suite_opens_nothing_and_runs_out() -> None:
+    court = Court()
+    question, seal = sealed(court)
+    court.hear(next_suite(court))
+
+    court.hear(court.update(question, seal))
+    with pytest.raises(RefusedError, match="superseded-suite"):
+        court.hear(court.pending(court.question(id="d-2")))
+
+
+def principals(court: Court, **keys: str) -> tuple[Principal, ...]:
+    """Return everybody, with other keys under the names that are given."""
+    return tuple(
+        Principal(key=keys.get(each.name, each.key), name=each.name, role=each.role)
+        for each in court.charter().manifest.principals
+    )
+
+
+def test_a_key_that_was_rotated_out_signs_nothing_more() -> None:
+    court = Court()
+    question = opened(court)
+    moved = VerifierKey(name="forecaster", public=key_of("fresh").verifier.public)
+    court.hear(court.charter(2, principals=principals(court, forecaster=str(moved))))
+
+    with pytest.raises(RefusedError, match="bad-signature"):
+        court.hear(court.seal(question))
+    court.hear(court.seal(question), key="fresh")
+    back = court.charter(3, principals=principals(court, rival=str(moved)))
+    with pytest.raises(RefusedError, match="charter-unfit"):
+        court.hear(back)
+
+
+def test_a_key_of_small_order_is_refused_in_a_charter() -> None:
+    court = Court()
+    neutral = VerifierKey(name="rival", public=b"\x01" + bytes(31))
+    with pytest.raises(RefusedError, match="small order"):
+        court.hear(court.charter(2, principals=principals(court, rival=str(neutral))))
+
+
+def test_a_hidden_vector_is_opened_until_its_time_has_passed() -> None:
+    court = Court()
+    question = opened(court)
+    hidden = court.hear(court.seal(question, probabilities={}, commitment=BAR))
+    reveal = court.update(question, hidden, opens=hidden, salt=OTHER)
+    last = question.resolve_by + timedelta(hours=168)
+
+    with pytest.raises(RefusedError, match="reveal-too-late"):
+        court.hear(reveal, at=last + timedelta(microseconds=1))
+    court.hear(reveal, at=last)
+    with pytest.raises(RefusedError, match="nothing-to-open"):
+        court.hear(reveal, at=last)
