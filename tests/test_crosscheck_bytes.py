@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,12 +32,14 @@ keys = st.from_regex(r"\A[A-Za-z0-9_][A-Za-z0-9 ._:/+-]{0,12}\Z")
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 values = st.recursive(
     texts | st.integers(0, 2**53 - 1) | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4)
+    ),
 )
 
 
 @given(values)
-def test_canonical_json_is_that_of_rfc8785(value) -> None:
+def test_canonical_json_is_that_of_rfc8785(value: object) -> None:
     assert canonical.encode(value) == rfc8785.dumps(value)
 
 
@@ -79,7 +82,7 @@ def test_securesystemslib_verifies_our_entries(entry: dict) -> None:
     assert envelope.verify([key], 1)
 
 
-def reference_tree(leaves: list[bytes]):
+def reference_tree(leaves: list[bytes]) -> Any:
     """A pymerkle tree over the same entries (it hashes leaves itself)."""
     tree = pymerkle.InmemoryTree(algorithm="sha256")
     for leaf in leaves:

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from ledger.folder import Folder
 from ledger.ids import event_id, sha256_hex
 from ledger.keys.keyfile import read_key, write_key
 from ledger.keys.signing import (
+    SignerKey,
     is_sound_key,
     new_signer,
     pae,
@@ -41,7 +43,7 @@ from ledger.merkle import (
     root_from_inclusion,
     root_of,
 )
-from ledger.writer import Submission
+from ledger.writer import Submission, Writer
 
 VECTORS = json.loads((Path(__file__).parent / "vectors" / "log-v1.json").read_text())
 ENTRIES = VECTORS["entries"]
@@ -52,7 +54,7 @@ WITNESS = parse_verifier(KEYS["witness"]["verifier_key"])
 ORIGIN = VECTORS["origin"]
 
 
-def signer(who: str):
+def signer(who: str) -> SignerKey:
     return parse_signer(KEYS[who]["signer_key"])
 
 
@@ -261,7 +263,7 @@ def submission(payload: str | bytes, author_key: str, signature: str) -> Submiss
 
 
 @pytest.fixture(scope="module")
-def writer(tmp_path_factory: pytest.TempPathFactory):
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Writer]:
     """A ledger that holds entry 0 of the vectors only, at the vectors' clock."""
     home = tmp_path_factory.mktemp("ledger")
     folder, clock = Folder(home / "log"), VECTORS["refused_context"]["clock"]
@@ -281,7 +283,9 @@ def writer(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("case", VECTORS["refused"], ids=lambda case: case["name"])
-def test_a_submission_with_one_defect_is_refused_by_name(writer, case: dict) -> None:
+def test_a_submission_with_one_defect_is_refused_by_name(
+    writer: Writer, case: dict
+) -> None:
     payload = (
         case["payload"].encode()
         if "payload" in case
