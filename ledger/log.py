@@ -106,22 +106,18 @@ def _writer(
         raise CorruptLogError(msg)
     tree = Tree(head.size, head.edge)
     index = open_index(folder.index, tree.size, tree.root())
-    state = load_state(folder, store, index)
-    mark = None
-    if state.ledger is not None:
-        mark = HighWaterMark(mark_path(state_home, state.ledger), monotonic_seconds)
     writer = Writer(
         store=store,
         index=index,
-        state=state,
+        reload=lambda: load_state(folder, store, index),
         tree=tree,
         log_key=log_key,
         clock=clock,
-        mark=mark,
         on_close=lambda: os.close(handle),
     )
-    if mark is not None:
-        writer.behind = _note_ahead(mark, state, tree)
+    if writer.state.ledger is not None:
+        path = mark_path(state_home, writer.state.ledger)
+        _remember(writer, HighWaterMark(path, monotonic_seconds), tree)
     return writer
 
 
@@ -158,21 +154,19 @@ def log_verifiers(charter: CharterManifest) -> tuple[VerifierKey, ...]:
     return tuple(parse_verifier(key) for key in charter.log_keys)
 
 
-def _note_ahead(mark: HighWaterMark, state: State, tree: Tree) -> str | None:
-    """Return the remembered note if the log is behind it."""
-    note = mark.note()
-    if note is None:
-        return None
-    assert state.charter is not None
-    remembered = open_checkpoint(
-        note,
-        log_verifiers(state.charter),
-        state.charter.origin,
-    )
+def _remember(writer: Writer, mark: HighWaterMark, tree: Tree) -> None:
+    """Give the writer its high-water mark, and compare the log with it."""
+    note, charter = mark.note(), writer.state.charter
+    writer.mark = mark
+    if note is None or charter is None:
+        return
+    remembered = open_checkpoint(note, log_verifiers(charter), charter.origin)
+    if remembered.size > tree.size:
+        writer.behind = note
     if remembered.size == tree.size and remembered.root != tree.root():
+        writer.close()
         msg = f"the log of size {tree.size} is not the one that this machine remembers"
         raise CorruptLogError(msg)
-    return note if remembered.size > tree.size else None
 
 
 class Reader:

@@ -135,21 +135,25 @@ class Store:
         )
         return [(size, line) for size, line in rows]
 
-    def append(self, rows: Sequence[Row], head: Head) -> None:
-        """Write entries and the new head in one durable transaction.
+    def append(
+        self, rows: Sequence[Row], head: Head, kept: Sequence[tuple[int, str]] = ()
+    ) -> None:
+        """Write entries, the new head and checkpoints to keep, in one transaction.
 
         When this returns, they are on disk. Raises `WriterStoppedError` when that
         is not known: the caller must stop, and a restart reads what is true.
         """
         try:
             self._database.execute("BEGIN IMMEDIATE")
-            self._write(rows, head)
+            self._write(rows, head, kept)
             self._database.execute("COMMIT")
         except apsw.Error as error:
             msg = f"whether the append reached the disk is unknown ({error}): restart"
             raise WriterStoppedError(msg) from error
 
-    def _write(self, rows: Sequence[Row], head: Head) -> None:
+    def _write(
+        self, rows: Sequence[Row], head: Head, kept: Sequence[tuple[int, str]]
+    ) -> None:
         self._database.executemany(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -161,9 +165,8 @@ class Store:
             "REPLACE INTO head VALUES (1, ?, ?, ?)",
             (head.size, b"".join(head.edge), head.note),
         )
-        first, last = head.size - len(rows), head.size
-        if first == 0 or first // CHECKPOINT_EVERY != last // CHECKPOINT_EVERY:
-            self.keep_checkpoint(head.size, head.note)
+        for size, note in kept:
+            self.keep_checkpoint(size, note)
 
     def keep_checkpoint(self, size: int, note: str) -> None:
         """Store a checkpoint for ever: one that left the machine or was witnessed."""

@@ -8,6 +8,7 @@ a commit is unknown the writer is dead: a new one reads what is true.
 import os
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Self
 
 import msgspec
@@ -25,7 +26,7 @@ from ledger.keys.signing import SignerKey, payload_verifies
 from ledger.merkle import Tree
 from ledger.replay import step
 from ledger.state import State
-from ledger.store import Head, Row, Store
+from ledger.store import CHECKPOINT_EVERY, Head, Row, Store
 from ledger.suite import CharterManifest
 
 
@@ -55,30 +56,33 @@ class Writer:
         *,
         store: Store,
         index: Index,
-        state: State,
+        reload: Callable[[], State],
         tree: Tree,
         log_key: SignerKey,
         clock: Clock,
-        mark: HighWaterMark | None,
         on_close: Callable[[], None],
     ) -> None:
-        """Take the parts that `ledger.log` opened; `state` is at the tree's size."""
-        self.state = state
+        """Take the parts that `ledger.log` opened.
+
+        `reload` returns the rules' state as the store and the index have it.
+        """
+        self.state = reload()
+        self._reload = reload
         self._store = store
         self._index = index
         self._tree = tree
         self._log_key = log_key
         self._clock = clock
-        self._mark = mark
+        # Outside the folder; None until entry 0 gives the ledger a name.
+        self.mark: HighWaterMark | None = None
         self._on_close = on_close
         self._pid = os.getpid()
         self._stopped: WriterStoppedError | None = None
         self._rows: list[Row] = []
+        self._kept: list[tuple[int, str]] = []
         self._answers: list[Row] = []
         self._staged: dict[bytes, Row] = {}
-        self._reload: Callable[[], State] | None = None
-        last = next(store.rows(tree.size - 1, tree.size), None)
-        self._received_at = parse_instant(last.received_at) if last else None
+        self._received_at = self._last_received()
         # Where an old backup was restored: the note that a new charter must continue.
         self.behind: str | None = None
 
@@ -87,9 +91,9 @@ class Writer:
         """How many entries the log has, staged ones included."""
         return self._tree.size
 
-    def now(self) -> str:
-        """Return the ledger's clock as drafts need it."""
-        return instant_text_micros(self._clock())
+    def now(self) -> datetime:
+        """Return what the ledger's clock says, as drafts need it."""
+        return self._clock()
 
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.
@@ -148,6 +152,9 @@ class Writer:
         self._tree.append(row.leaf)
         self._rows.append(row)
         self._staged[row.event_id] = row
+        # Kept at fixed sizes, however the entries are grouped into commits.
+        if row.seq == 0 or self._tree.size % CHECKPOINT_EVERY == 0:
+            self._kept.append((self._tree.size, self._note()))
         return row
 
     @staticmethod
@@ -176,7 +183,7 @@ class Writer:
         the writer then refuses everything.
         """
         self._require_alive()
-        note = sign_checkpoint(self.checkpoint(), self._log_key)
+        note = self._note()
         if self._rows:
             self._write(note)
         receipts = [_receipt(row, note) for row in self._answers]
@@ -186,11 +193,11 @@ class Writer:
     def _write(self, note: str) -> None:
         head = Head(size=self._tree.size, edge=tuple(self._tree.edge), note=note)
         try:
-            self._store.append(self._rows, head)
+            self._store.append(self._rows, head, self._kept)
             self._store.trim_wal()
             self._index.flush(head.size, self._tree.root())
-            if self._mark is not None and self.behind is None:
-                self._mark.raise_to(note)
+            if self.mark is not None and self.behind is None:
+                self.mark.raise_to(note)
         except WriterStoppedError as error:
             self._stopped = error
             raise
@@ -210,14 +217,13 @@ class Writer:
         receipts = iter(self.commit())
         return [next(receipts) if answer is None else answer for answer in answers]
 
-    def abandon(self, reload: Callable[[], State]) -> None:
-        """Forget what is staged: an atomic batch was refused. Reads the state again."""
+    def abandon(self) -> None:
+        """Forget what is staged, because an atomic batch was refused."""
         head = self._store.head()
-        self._tree = Tree(head.size, head.edge)
         self._index.discard()
-        self.state = reload()
-        last = next(self._store.rows(head.size - 1, head.size), None)
-        self._received_at = parse_instant(last.received_at) if last else None
+        self._tree = Tree(head.size, head.edge)
+        self.state = self._reload()
+        self._received_at = self._last_received()
         self._forget_staged()
 
     def checkpoint(self) -> Checkpoint:
@@ -226,13 +232,16 @@ class Writer:
         origin = self._log_key.name if charter is None else charter.origin
         return Checkpoint(origin=origin, size=self._tree.size, root=self._tree.root())
 
+    def _note(self) -> str:
+        return sign_checkpoint(self.checkpoint(), self._log_key)
+
     def close(self) -> None:
         """Let the lock go. What was staged and not committed is gone."""
         try:
             if self._stopped is None and os.getpid() == self._pid:
                 self._store.checkpoint_wal()
-                if self._mark is not None:
-                    self._mark.flush()
+                if self.mark is not None:
+                    self.mark.flush()
         finally:
             self._index.close()
             self._store.close()
@@ -246,8 +255,13 @@ class Writer:
         """Close the writer."""
         self.close()
 
+    def _last_received(self) -> datetime | None:
+        size = self._tree.size
+        last = next(self._store.rows(size - 1, size), None)
+        return parse_instant(last.received_at) if last else None
+
     def _forget_staged(self) -> None:
-        self._rows, self._answers, self._staged = [], [], {}
+        self._rows, self._answers, self._kept, self._staged = [], [], [], {}
 
     def _require_alive(self) -> None:
         if self._stopped is not None:

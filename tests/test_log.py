@@ -1,0 +1,308 @@
+"""The log on disk: one writer, durable before acknowledged, nothing rewritten."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ledger.anchor import mark_path
+from ledger.errors import (
+    CorruptLogError,
+    RefusedError,
+    UncheckableError,
+    UsageError,
+    WriterStoppedError,
+)
+from ledger.folder import Folder
+from ledger.log import open_reader, open_writer
+from ledger.store import CHECKPOINT_EVERY, Head, open_store
+from ledger.writer import Receipt
+from tests.workshop import Workshop, key_of
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path).found()
+
+
+def entries(folder: Folder) -> list[str]:
+    with open_reader(folder) as reader:
+        return [each.event_id for each in reader.events.read(0, 1_000_000)]
+
+
+def test_a_receipt_names_the_entry_and_a_checkpoint_that_covers_it(
+    workshop: Workshop,
+) -> None:
+    submissions = list(workshop.history(1))[:2]
+    with workshop.writer() as writer:
+        receipts = writer.append(submissions)
+
+    assert [receipt.seq for receipt in receipts] == [2, 3]
+    assert all(receipt.checkpoint.split("\n")[1] == "4" for receipt in receipts)
+    assert [receipt.event_id for receipt in receipts] == entries(workshop.folder)[2:]
+
+
+def test_the_same_event_again_has_the_same_receipt_before_every_rule(
+    workshop: Workshop,
+) -> None:
+    submissions = list(workshop.history(1))
+    with workshop.writer() as writer:
+        first = writer.append(submissions)
+        # The seal would be refused today if it were new: its unit is resolved.
+        again = writer.append([submissions[1], submissions[1]])
+
+    for receipt in again:
+        assert isinstance(receipt, Receipt)
+        assert (receipt.seq, receipt.received_at) == (
+            first[1].seq,
+            first[1].received_at,
+        )
+    assert len(entries(workshop.folder)) == 2 + 4
+
+
+def test_the_same_event_twice_in_one_commit_is_one_entry(workshop: Workshop) -> None:
+    opened = next(workshop.history(1))
+    with workshop.writer() as writer:
+        receipts = writer.append([opened, opened])
+
+    assert receipts[0] == receipts[1]
+    assert len(entries(workshop.folder)) == 3
+
+
+def test_a_known_event_under_a_stranger_s_signature_has_no_receipt(
+    workshop: Workshop,
+) -> None:
+    opened = workshop.opened(workshop.question(1))
+    with workshop.writer() as writer:
+        writer.append([workshop.signed(opened)])
+        (answer,) = writer.append([workshop.signed(opened, key_of("resolver"))])
+
+    assert isinstance(answer, RefusedError)
+    assert answer.code == "bad-signature"
+
+
+def test_a_refused_event_leaves_no_trace(workshop: Workshop) -> None:
+    history = list(workshop.history(1))
+    seal_before_it_was_opened, opened = history[1], history[0]
+    with workshop.writer() as writer:
+        before = writer.checkpoint()
+        (answer,) = writer.append([seal_before_it_was_opened])
+        assert isinstance(answer, RefusedError)
+        assert writer.checkpoint() == before
+        (receipt,) = writer.append([opened])
+    assert receipt.seq == 2
+
+
+def test_what_was_staged_and_not_committed_is_gone(workshop: Workshop) -> None:
+    with workshop.writer() as writer:
+        writer.stage(next(workshop.history(1)))
+        assert writer.size == 3
+    assert len(entries(workshop.folder)) == 2
+
+
+def test_an_abandoned_batch_leaves_the_rules_as_they_were(workshop: Workshop) -> None:
+    history = list(workshop.history(1))
+    with workshop.writer() as writer:
+        for submission in history[:3]:
+            writer.stage(submission)
+        writer.abandon()
+        assert writer.size == 2
+        with pytest.raises(RefusedError, match="unknown-question"):
+            writer.stage(history[1])
+        assert [type(answer) for answer in writer.append(history)] == [Receipt] * 4
+    assert len(entries(workshop.folder)) == 6
+
+
+def test_only_one_writer_holds_a_ledger(workshop: Workshop) -> None:
+    with (
+        workshop.writer(),
+        pytest.raises(UsageError, match="another process writes"),
+        workshop.writer(),
+    ):
+        pass
+    with workshop.writer() as writer:
+        assert writer.size == 2
+
+
+def test_readers_read_beside_the_writer(workshop: Workshop) -> None:
+    with workshop.writer() as writer, open_reader(workshop.folder) as reader:
+        writer.append(list(workshop.history(2)))
+        assert reader.events.size() == 10
+
+
+@pytest.mark.parametrize("table", ["entries", "checkpoints"])
+@pytest.mark.parametrize(
+    "change",
+    ["UPDATE {} SET rowid = rowid", "DELETE FROM {}"],
+    ids=["update", "delete"],
+)
+def test_the_database_itself_refuses_to_rewrite(
+    workshop: Workshop, table: str, change: str
+) -> None:
+    database = sqlite3.connect(workshop.folder.log)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        database.execute(change.format(table))
+    database.close()
+
+
+def test_the_settings_that_durability_needs_are_in_force(workshop: Workshop) -> None:
+    database = sqlite3.connect(workshop.folder.log)
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    database.close()
+    modes = {
+        path.name: path.stat().st_mode & 0o777
+        for path in [workshop.folder.path, workshop.folder.log]
+    }
+    assert modes == {"ledger": 0o700, "log.db": 0o600}
+
+
+def test_an_unknown_format_is_refused_by_name(workshop: Workshop) -> None:
+    database = sqlite3.connect(workshop.folder.log)
+    with database:
+        database.execute("UPDATE meta SET value = '2' WHERE key = 'format'")
+    database.close()
+    with pytest.raises(UncheckableError, match="format '2'"):
+        open_store(workshop.folder.log, read_only=True)
+
+
+def test_a_file_that_is_no_database_is_named(workshop: Workshop) -> None:
+    workshop.folder.log.write_bytes(b"no database at all" * 100)
+    with pytest.raises(CorruptLogError, match="not a readable log"):
+        open_store(workshop.folder.log, read_only=True)
+
+
+def test_a_checkpoint_is_kept_for_each_thousand_entries(workshop: Workshop) -> None:
+    workshop.fill(600)
+    with open_reader(workshop.folder) as reader:
+        sizes = [size for size, _ in reader.store.checkpoints()]
+        size = reader.store.head().size
+
+    assert size == 2_402
+    assert sizes == [1, CHECKPOINT_EVERY, 2 * CHECKPOINT_EVERY]
+
+
+def test_a_writer_after_a_fork_refuses_to_write(workshop: Workshop) -> None:
+    with workshop.writer() as writer:
+        child = os.fork()
+        if child == 0:
+            try:
+                writer.commit()
+            except RuntimeError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        writer.append([next(workshop.history(1))])
+
+
+def test_a_failed_commit_stops_the_writer_for_good(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = next(workshop.history(1))
+    with workshop.writer() as writer:
+        writer.stage(opened)
+        with monkeypatch.context() as patch:
+            patch.setattr("ledger.store.Store._write", _disk_full)
+            with pytest.raises(WriterStoppedError, match="unknown"):
+                writer.commit()
+        with pytest.raises(WriterStoppedError):
+            writer.stage(opened)
+    with workshop.writer() as writer:
+        assert writer.size == 2
+        writer.append([opened])
+
+
+def _disk_full(*_: object) -> None:
+    raise apsw.FullError("database or disk is full")
+
+
+def test_an_older_copy_of_the_folder_is_refused(workshop: Workshop) -> None:
+    backup = workshop.folder.log.read_bytes()
+    workshop.fill(1)
+    workshop.folder.log.write_bytes(backup)
+    for name in ("index.db", "index.db-wal", "index.db-shm"):
+        (workshop.folder.path / name).unlink(missing_ok=True)
+    with (
+        workshop.writer() as writer,
+        pytest.raises(RefusedError, match="an old copy was restored"),
+    ):
+        writer.stage(next(workshop.history(1, first=5)))
+    assert workshop.ledger is not None
+    note = mark_path(workshop.state_home, workshop.ledger).read_text()
+    assert note.split("\n")[1] == "6"
+
+
+def test_a_log_of_another_root_at_the_remembered_size_is_refused(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    workshop.fill(1)
+    other = Workshop(tmp_path / "other")
+    other.wait(seconds=5)
+    other.found().fill(1)
+    assert other.ledger is not None
+    assert workshop.ledger is not None
+    mark = mark_path(workshop.state_home, workshop.ledger)
+    mark.write_text(mark_path(other.state_home, other.ledger).read_text())
+    with pytest.raises(CorruptLogError, match="not the one that this machine"):
+        open_writer(
+            workshop.folder,
+            workshop.log_key,
+            clock=workshop.clock,
+            state_home=workshop.state_home,
+        )
+
+
+def test_a_lost_or_damaged_index_is_made_again(workshop: Workshop) -> None:
+    workshop.fill(3)
+    for content in (None, b"damaged" * 1000):
+        for path in workshop.folder.path.glob("index.db*"):
+            path.unlink()
+        if content:
+            workshop.folder.index.write_bytes(content)
+        with workshop.writer() as writer:
+            assert writer.size == 14
+            unit = writer.state.units.named(
+                '["workshop@v1","dispatch-pass","dispatch-0000001","24h"]'
+            )
+            assert unit is not None
+            assert unit.standing is not None
+            assert unit.standing.status == "RESOLVED"
+
+
+def test_the_ledger_s_clock_never_steps_back_in_the_log(workshop: Workshop) -> None:
+    with workshop.writer() as writer:
+        first = writer.append([next(workshop.history(1))])[0]
+        workshop.wait(seconds=-60)
+        second = writer.append([next(workshop.history(1, first=1))])[0]
+    assert isinstance(first, Receipt)
+    assert isinstance(second, Receipt)
+    assert second.received_at == first.received_at
+
+
+def test_a_log_key_that_the_charter_does_not_list_writes_nothing(
+    workshop: Workshop,
+) -> None:
+    with pytest.raises(UsageError, match="log_keys"):
+        open_writer(
+            workshop.folder,
+            key_of("example.org/elsewhere"),
+            clock=workshop.clock,
+            state_home=workshop.state_home,
+        )
+    with workshop.writer() as writer:
+        assert writer.size == 2
+
+
+def test_a_head_that_disagrees_with_the_entries_is_named(workshop: Workshop) -> None:
+    store = open_store(workshop.folder.log, read_only=False)
+    head = store.head()
+    store.append([], Head(size=1, edge=head.edge, note=head.note))
+    store.close()
+    with pytest.raises(CorruptLogError, match="2 entries, and its head says 1"):
+        open_writer(
+            workshop.folder,
+            workshop.log_key,
+            clock=workshop.clock,
+            state_home=workshop.state_home,
+        )
