@@ -1,0 +1,271 @@
+"""Drafts made into events: what people leave out is filled in from the log's state.
+
+Pure: the instant, the state, the pinned files and the files that a draft names are
+all handed in. What is filled in is never a choice: the present instant, the hashes
+of what is named, the end of a chain, the record that a PENDING unit stands at.
+Whether the event may follow is for the door to say.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+
+import msgspec
+
+from ledger import codec
+from ledger.draft_fields import (
+    require_known,
+    spelled_fields,
+    struct_type,
+    unfit,
+    words_for,
+)
+from ledger.draft_suite import frozen_fields
+from ledger.draft_vector import vector
+from ledger.errors import RefusedError
+from ledger.events import (
+    ForecastSealed,
+    ForecastUpdated,
+    LedgerEvent,
+    Question,
+    ResolutionRecorded,
+    SuiteFrozen,
+)
+from ledger.rules_question import require_suite
+from ledger.state import FrozenSuite, State
+from ledger.suite import Template
+from ledger.suite_table import listed, nearest
+from ledger.suite_words import shown
+from ledger.unit import Unit, unit_name
+
+# Returns the bytes of a file that a draft names.
+ReadFile = Callable[[str], bytes]
+# Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
+Blobs = Callable[[str], bytes | None]
+
+Fields = dict[str, object]
+Asking = type[ForecastSealed] | type[ForecastUpdated] | type[ResolutionRecorded]
+
+TYPES: dict[str, type[LedgerEvent]] = {
+    cls.__name__: cls
+    for cls in (SuiteFrozen, ForecastSealed, ForecastUpdated, ResolutionRecorded)
+}
+# A unit may be named by these instead of its question's hash.
+NAMING = ("template", "id", "horizon")
+
+
+class Drafts:
+    """Completes drafts of one ledger; remembers the question lists that it read."""
+
+    def __init__(self, blobs: Blobs, read_file: ReadFile) -> None:
+        self._blobs = blobs
+        self._read_file = read_file
+        self._lists: dict[str, dict[tuple[str, str, str], Question]] = {}
+
+    def event(
+        self, draft: Mapping[str, object], state: State, now: datetime
+    ) -> LedgerEvent:
+        """Return the event that `draft` means after all that `state` holds.
+
+        Raises `RefusedError` for a draft that is unfit, and for one that names a
+        suite, a question or a chain that is not there.
+        """
+        cls = _type_of(draft)
+        given = {name: value for name, value in draft.items() if name != "type"}
+        fields: Fields = {"created_at": now}
+        if state.ledger is not None:
+            fields["ledger"] = state.ledger
+        if issubclass(cls, SuiteFrozen):
+            fields |= frozen_fields(given, state, now, self._read_file)
+        else:
+            fields |= self._asking(given, cls, state, now)
+        return _event(cls, fields)
+
+    def _asking(
+        self, given: Mapping[str, object], cls: Asking, state: State, now: datetime
+    ) -> Fields:
+        naming = {name: given[name] for name in NAMING if given.get(name)}
+        said = {name: given[name] for name in given if name not in NAMING}
+        probabilities = said.pop("probabilities", None) or {}
+        require_known(given, _known(cls), f"a {cls.__name__}")
+        fields = spelled_fields(said, cls, now)
+        suite = fields.get("suite")
+        if not isinstance(suite, str):
+            raise unfit(
+                "suite", "is missing", "name the version, such as piper-self@v1"
+            )
+        frozen = require_suite(state, suite)
+        self._ask(fields, naming, cls, frozen, state)
+        unit = _unit(fields, suite, state)
+        if cls is ResolutionRecorded:
+            _supersede_pending(fields, unit)
+            return fields
+        fields.setdefault("suite_hash", frozen.suite_hash)
+        if probabilities:
+            answers = unit.answers if unit else _answers(fields, frozen)
+            fields["probabilities"] = _vector(probabilities, answers)
+        if cls is ForecastUpdated and "parent" not in fields:
+            fields["parent"] = _end_of_chain(fields, unit)
+        return fields
+
+    def _ask(
+        self,
+        fields: Fields,
+        naming: Fields,
+        cls: Asking,
+        frozen: FrozenSuite,
+        state: State,
+    ) -> None:
+        """Put the question that a draft gives or names into `fields`."""
+        if "question" in fields or "question_hash" in fields:
+            if naming:
+                what = "stands beside the question, or beside its hash"
+                raise unfit(next(iter(naming)), what, "name the unit in one way")
+            if "question" not in fields:
+                return
+            asked: Unit | Question = msgspec.convert(fields["question"], Question)
+        else:
+            asked = self._named(naming, cls, frozen, state)
+        if isinstance(asked, Unit):
+            fields["question_hash"] = asked.question_hash
+            return
+        fields["question"] = asked
+        if cls is not ForecastSealed:
+            fields.setdefault("question_hash", codec.question_hash(asked))
+
+    def _named(
+        self, naming: Fields, cls: Asking, frozen: FrozenSuite, state: State
+    ) -> Unit | Question:
+        """Return the unit of that name, or the pinned question that will open it."""
+        suite, name = frozen.manifest.suite, _name(naming, frozen)
+        unit = state.units.named(unit_name(suite, *name))
+        if unit is not None:
+            return unit
+        template = frozen.templates[name[0]]
+        question = self._listed(frozen, template).get(name)
+        if question is not None and cls is not ForecastUpdated:
+            return question
+        msg = f"{'/'.join(name)} is not open in {suite}: {_way_to_open(template)}"
+        raise RefusedError("unknown-question", msg)
+
+    def _listed(
+        self, frozen: FrozenSuite, template: Template
+    ) -> dict[tuple[str, str, str], Question]:
+        digest = frozen.manifest.pins.get(template.questions or "")
+        if digest is None:
+            return {}
+        if digest not in self._lists:
+            # It was there when the suite was frozen, and may have been erased since.
+            questions = codec.read_questions(self._blobs(digest) or b"")
+            self._lists[digest] = {
+                (each.template, each.id, each.horizon): each for each in questions
+            }
+        return self._lists[digest]
+
+
+def _type_of(draft: Mapping[str, object]) -> type[LedgerEvent]:
+    given = draft.get("type")
+    if given is None:
+        raise unfit("type", "is missing", f"write {listed(TYPES)}")
+    cls = TYPES.get(given) if isinstance(given, str) else None
+    if cls is None:
+        near = nearest(str(given), TYPES)
+        remedy = f"did you mean {near}?" if near else f"write {listed(TYPES)}"
+        raise unfit("type", f"is {shown(given)}", remedy)
+    return cls
+
+
+@cache
+def _known(cls: Asking) -> list[str]:
+    return [*(field.name for field in struct_type(cls).fields), *NAMING]
+
+
+def _name(naming: Fields, frozen: FrozenSuite) -> tuple[str, str, str]:
+    """Return the template, id and horizon that a draft names a unit by."""
+    suite = frozen.manifest.suite
+    for key in ("template", "id"):
+        if key not in naming:
+            remedy = "give `question`, `question_hash`, or template, id and horizon"
+            raise unfit(key, "is missing", remedy)
+    template = frozen.templates.get(str(naming["template"]))
+    if template is None:
+        known = ", ".join(frozen.templates)
+        msg = f"{suite} has no template {shown(naming['template'])}; it has {known}"
+        raise RefusedError("unknown-template", msg)
+    # A template with one horizon leaves nothing to say.
+    if "horizon" not in naming and len(template.horizons) != 1:
+        raise unfit("horizon", "is missing", f"write {listed(template.horizons)}")
+    horizon = naming.get("horizon", *template.horizons[:1])
+    return template.id, str(naming["id"]), str(horizon)
+
+
+def _way_to_open(template: Template) -> str:
+    match template.question_owner:
+        case "evaluator":
+            return f"its questions are those of the pinned list {template.questions!r}"
+        case "issuer":
+            return "an issuer opens it by a PENDING record that brings the question"
+        case _:
+            return "bring the whole question, as `question`"
+
+
+def _unit(fields: Fields, suite: str, state: State) -> Unit | None:
+    """Return the known unit that an event is about, as the door will find it."""
+    asked = fields.get("question_hash")
+    question = fields.get("question")
+    if isinstance(question, Question):
+        asked = asked or codec.question_hash(question)
+    unit = state.unit_of(suite, str(asked))
+    if unit is None and isinstance(question, Question):
+        name = unit_name(suite, question.template, question.id, question.horizon)
+        unit = state.units.named(name)
+    return unit
+
+
+def _answers(fields: Fields, frozen: FrozenSuite) -> tuple[str, ...]:
+    question = fields.get("question")
+    if not isinstance(question, Question):
+        return ()
+    template = frozen.templates.get(question.template)
+    return (template.answers if template else ()) or question.answers
+
+
+def _vector(given: object, answers: tuple[str, ...]) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        remedy = "write an object of answers, each with its probability"
+        raise unfit("probabilities", f"is {shown(given)}", remedy)
+    return vector(given, answers)
+
+
+def _supersede_pending(fields: Fields, unit: Unit | None) -> None:
+    """Name the PENDING record that a first outcome follows; amendments name theirs."""
+    standing = None if unit is None else unit.standing
+    if standing is None or standing.status != "PENDING":
+        return
+    if "supersedes" not in fields and "confirms" not in fields:
+        fields["supersedes"] = standing.event_id
+
+
+def _end_of_chain(fields: Fields, unit: Unit | None) -> str:
+    if unit is None:
+        msg = f"no question with hash {fields.get('question_hash')} is open: seal first"
+        raise RefusedError("unknown-question", msg)
+    forecaster = fields.get("forecaster")
+    if forecaster is None:
+        raise unfit("forecaster", "is missing", "name the competitor that updates")
+    chain = unit.chains.get(str(forecaster))
+    if chain is None:
+        msg = f"{forecaster} has sealed nothing on {unit.name}: seal a forecast first"
+        raise RefusedError("unknown-parent", msg)
+    return chain.last
+
+
+def _event(cls: type[LedgerEvent], fields: Fields) -> LedgerEvent:
+    for field in struct_type(cls).fields:
+        if field.required and field.name not in fields:
+            raise unfit(field.name, "is missing", f"write {words_for(field.type)}")
+    try:
+        return msgspec.convert(fields, cls)
+    except msgspec.ValidationError as error:
+        msg = f"the draft is no {cls.__name__}: {error}"
+        raise RefusedError("draft-unfit", msg) from None
