@@ -22,7 +22,7 @@ PAYLOAD_BYTES_MAX = 65_330
 
 _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
 _QUESTION = msgspec.json.Decoder(Question)
-_NEWER_FORMAT = re.compile(rb'"format":"((?:suite|charter)/[0-9]+)"')
+_VERSION = re.compile(rb'"(?:format|metrics)":"((?:suite|charter|metrics)/[0-9]+)"')
 
 
 def encode(event: LedgerEvent) -> bytes:
@@ -39,10 +39,10 @@ def read(payload: bytes) -> LedgerEvent:
     try:
         return _DECODER.decode(payload)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        newer = _NEWER_FORMAT.search(payload)
-        if newer and newer[1].decode() not in FORMATS:
-            msg = f"a manifest has format {newer[1].decode()}, newer than this program"
-            raise UncheckableError(msg) from None
+        for version in _VERSION.findall(payload):
+            if version.decode() not in (*FORMATS, "metrics/1"):
+                msg = f"a manifest is written in {version.decode()}, newer than this program"
+                raise UncheckableError(msg) from None
         msg = f"the payload is no event: {error}"
         raise CorruptLogError(msg) from None
 

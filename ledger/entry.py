@@ -1,8 +1,9 @@
 """The entry: the exact bytes that the log commits to, one an event."""
 
 import re
-from base64 import b64encode
+from binascii import b2a_base64
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
@@ -65,7 +66,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event where it stands in the log. `author_key` is the bare 32-byte key."""
 
     seq: int
@@ -85,10 +86,15 @@ def entry_bytes(
     return b"%b%b\n%b\n%b\n%b" % (
         _VERSION,
         received_at.encode(),
-        author_key.hex().encode(),
-        b64encode(signature),
+        _hex_line(author_key),
+        b2a_base64(signature, newline=False),
         payload,
     )
+
+
+@lru_cache(maxsize=256)
+def _hex_line(key: bytes) -> bytes:
+    return key.hex().encode()
 
 
 def leaf_hash(content: bytes) -> bytes:

@@ -36,5 +36,6 @@ class Fact(
     kw_only=True,
     omit_defaults=True,
     forbid_unknown_fields=True,
+    gc=False,  # facts hold no cycles
 ):
     """A part of an event: closed, immutable, absent where unset."""

@@ -66,8 +66,7 @@ def recorded(row: Row) -> Recorded:
 
 def step(state: State, recorded: Recorded) -> None:
     """Let one event in, or raise `RefusedError` and change nothing."""
-    check(state, recorded)
-    state.apply(recorded)
+    state.apply(recorded, check(state, recorded))
 
 
 def replay(state: State, events: Iterable[Recorded]) -> None:

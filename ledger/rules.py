@@ -29,36 +29,39 @@ from ledger.events import (
     SuiteFrozen,
 )
 from ledger.ids import CHARTER, parse_version
-from ledger.keys.roster import Role, Roster
+from ledger.keys.roster import Member, Role, Roster
 from ledger.rules_forecast import check_seal, check_update
 from ledger.rules_resolution import check_resolution
 from ledger.state import State, require_ledger
 from ledger.suite import CharterManifest, SuiteManifest
 from ledger.suite_check import gaps
+from ledger.unit import Place
 
 
-def check(state: State, recorded: Recorded) -> None:
-    """Raise `RefusedError` when an event may not follow `state`.
+def check(state: State, recorded: Recorded) -> Place | None:
+    """Return where an event belongs; raise `RefusedError` when it may not follow.
 
-    That its signature verifies under `author_key` was found out before.
+    A suite or charter belongs to no unit: None. That the signature verifies under
+    `author_key` was found out before.
     """
     event = recorded.event
     if state.charter is None:
         _check_first(recorded)
-        return
+        return None
     _check_ledger(state, event)
-    role = _role_of(state, recorded)
+    role = _require_key(state.roster, recorded).role
     _require_role(event, role)
-    _check_created(state, recorded)
+    _check_created(state.charter, recorded)
     match event:
+        case ForecastSealed():
+            return check_seal(state, event)
+        case ForecastUpdated():
+            return check_update(state, event, recorded.received_at)
+        case ResolutionRecorded():
+            return check_resolution(state, event, role, recorded.received_at)
         case SuiteFrozen():
             _check_frozen(state, event)
-        case ForecastSealed():
-            check_seal(state, event)
-        case ForecastUpdated():
-            check_update(state, event, recorded.received_at)
-        case ResolutionRecorded():
-            check_resolution(state, event, role, recorded.received_at)
+            return None
         case _:
             assert_never(event)
 
@@ -98,12 +101,7 @@ def _check_ledger(state: State, event: LedgerEvent) -> None:
         raise RefusedError("wrong-ledger", msg)
 
 
-def _role_of(state: State, recorded: Recorded) -> Role:
-    _require_key(state.roster, recorded)
-    return state.roster.members[recorded.event.author].role
-
-
-def _require_key(roster: Roster, recorded: Recorded) -> None:
+def _require_key(roster: Roster, recorded: Recorded) -> Member:
     author = recorded.event.author
     member = roster.members.get(author)
     if member is None:
@@ -113,22 +111,23 @@ def _require_key(roster: Roster, recorded: Recorded) -> None:
     if member.public != recorded.author_key:
         msg = f"the signature is not by the key that the charter gives {author}"
         raise RefusedError("bad-signature", msg)
+    return member
+
+
+_FORECASTS: tuple[Role, ...] = ("forecaster",)
+_RESOLVES: tuple[Role, ...] = ("resolver",)
+_OPENS: tuple[Role, ...] = ("issuer", "resolver")
 
 
 def _require_role(event: LedgerEvent, role: Role) -> None:
-    match event:
-        case SuiteFrozen():
-            needed: tuple[Role, ...] = ("evaluator",)
-            if isinstance(event.manifest, CharterManifest):
-                needed = ("root",)
-        case ForecastSealed() | ForecastUpdated():
-            needed = ("forecaster",)
-        case ResolutionRecorded(status="PENDING"):
-            needed = ("issuer", "resolver")
-        case ResolutionRecorded():
-            needed = ("resolver",)
-        case _:
-            assert_never(event)
+    needed: tuple[Role, ...]
+    if isinstance(event, SuiteFrozen):
+        of_charter = isinstance(event.manifest, CharterManifest)
+        needed = ("root",) if of_charter else ("evaluator",)
+    elif isinstance(event, ResolutionRecorded):
+        needed = _OPENS if event.status == "PENDING" else _RESOLVES
+    else:
+        needed = _FORECASTS
     if role not in needed:
         what = type(event).__name__
         if isinstance(event, ResolutionRecorded):
@@ -139,9 +138,11 @@ def _require_role(event: LedgerEvent, role: Role) -> None:
         raise RefusedError("wrong-role", msg)
 
 
-def _check_created(state: State, recorded: Recorded) -> None:
-    ahead = require_ledger(state).created_ahead_seconds
+def _check_created(charter: CharterManifest, recorded: Recorded) -> None:
     created_at = recorded.event.created_at
+    if created_at <= recorded.received_at:
+        return
+    ahead = charter.created_ahead_seconds
     if created_at > recorded.received_at + timedelta(seconds=ahead):
         msg = (
             f"created_at {created_at.isoformat()} is more than {ahead} s after the "
@@ -239,8 +240,9 @@ def _check_suite(
     roles = {member.name: member.role for member in state.roster.members.values()}
     problems = gaps(manifest, roles)
     if problems:
-        named = "; ".join(f"{gap.where}: {gap.what}" for gap in problems)
-        raise RefusedError("suite-unfit", f"{event.suite} has gaps: {named}")
+        unscorable = any(gap.is_unscorable for gap in problems)
+        code = "unscorable-proposition" if unscorable else "suite-incomplete"
+        raise RefusedError(code, f"{event.suite}: {'; '.join(map(str, problems))}")
     try:
         state.frozen_suite(event.author, manifest)
     except UncheckableError as error:

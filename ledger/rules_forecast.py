@@ -5,43 +5,30 @@ from decimal import Decimal
 
 from ledger.errors import RefusedError
 from ledger.events import Forecast, ForecastSealed, ForecastUpdated, Quantity
-from ledger.rules_question import require_suite, unit_of_question
+from ledger.rules_question import place_of, require_suite
 from ledger.state import FrozenSuite, State
-from ledger.unit import Chain, Unit
+from ledger.unit import Chain, Place, Unit
 
 
-def check_seal(state: State, event: ForecastSealed) -> None:
+def check_seal(state: State, event: ForecastSealed) -> Place:
     """Refuse a first vector that its suite, question or answers do not allow."""
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
-    unit = unit_of_question(
-        state,
-        event.suite,
-        event.question,
-        event.question_hash,
-        "forecaster",
-    )
-    _check_vector(frozen, event, _answers(frozen, event, unit))
+    question = event.question
+    place = place_of(state, frozen, question, event.question_hash, "forecaster")
+    answers = place.unit.answers
+    if question is not None:
+        answers = frozen.templates[question.template].answers or question.answers
+    _check_vector(frozen, event, answers)
+    return place
 
 
-def _answers(
-    frozen: FrozenSuite,
-    event: ForecastSealed,
-    unit: Unit | None,
-) -> tuple[str, ...]:
-    """Return the answers of the question that the event itself names."""
-    if event.question is None:
-        assert unit is not None
-        return unit.answers
-    return frozen.templates[event.question.template].answers or event.question.answers
-
-
-def check_update(state: State, event: ForecastUpdated, received_at: datetime) -> None:
+def check_update(state: State, event: ForecastUpdated, received_at: datetime) -> Place:
     """Refuse an update that does not attach to the end of its own chain."""
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
-    unit = unit_of_question(state, event.suite, None, event.question_hash, "forecaster")
-    assert unit is not None
+    place = place_of(state, frozen, None, event.question_hash, "forecaster")
+    unit = place.unit
     chain = _require_chain(unit, event)
     if event.created_at < chain.created_at:
         msg = (
@@ -52,6 +39,7 @@ def check_update(state: State, event: ForecastUpdated, received_at: datetime) ->
     if event.opens is not None or event.salt is not None:
         _check_reveal(frozen, unit, chain, event, received_at)
     _check_vector(frozen, event, unit.answers)
+    return place
 
 
 def _require_chain(unit: Unit, event: ForecastUpdated) -> Chain:

@@ -1,6 +1,7 @@
 """Which question may be asked in a suite, and by whom."""
 
 from datetime import timedelta
+from functools import lru_cache
 
 from ledger.codec import question_hash
 from ledger.errors import RefusedError
@@ -8,7 +9,7 @@ from ledger.events import Question
 from ledger.keys.roster import Role
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
-from ledger.unit import Unit, unit_name
+from ledger.unit import Place, new_unit
 
 
 def require_suite(state: State, suite: str) -> FrozenSuite:
@@ -21,38 +22,38 @@ def require_suite(state: State, suite: str) -> FrozenSuite:
     return frozen
 
 
-def unit_of_question(
+def place_of(
     state: State,
-    suite: str,
+    frozen: FrozenSuite,
     question: Question | None,
     stated_hash: str | None,
     role: Role,
-) -> Unit | None:
-    """Return the known unit that an event is about; None where it opens one.
+) -> Place:
+    """Return the unit that an event is about, a new one where the event opens it.
 
     Refuses a question that is unknown, outside its template's bounds, or brought
     by someone who may not bring it.
     """
-    frozen = require_suite(state, suite)
+    suite = frozen.manifest.suite
     if question is None:
-        return _unit_by_hash(state, suite, stated_hash)
+        return _place_by_hash(state, suite, stated_hash)
     actual = question_hash(question)
     if stated_hash is not None and stated_hash != actual:
         msg = f"question_hash is {stated_hash}, and the question's hash is {actual}"
         raise RefusedError("question-hash-wrong", msg)
-    template = _require_template(frozen, suite, question)
+    template = _require_template(frozen, question)
     unit = state.unit_of(suite, actual)
     if unit is not None:
-        return unit
+        return Place(unit, actual, is_new=False)
     _check_bounds(question, template)
-    name = unit_name(suite, question.template, question.id, question.horizon)
-    unit = state.units.named(name)
+    fresh = new_unit(suite, question, actual, template.answers or question.answers)
+    unit = state.units.named(fresh.name)
     if unit is None:
         _require_may_open(state, frozen, question, actual_hash=actual, role=role)
-    return unit
+    return Place(unit or fresh, actual, is_new=True)
 
 
-def _unit_by_hash(state: State, suite: str, stated_hash: str | None) -> Unit:
+def _place_by_hash(state: State, suite: str, stated_hash: str | None) -> Place:
     if stated_hash is None:
         msg = "the event names no question: give `question`, or `question_hash`"
         raise RefusedError("question-missing", msg)
@@ -63,14 +64,14 @@ def _unit_by_hash(state: State, suite: str, stated_hash: str | None) -> Unit:
             "give the whole question, or have it opened first"
         )
         raise RefusedError("unknown-question", msg)
-    return unit
+    return Place(unit, stated_hash, is_new=False)
 
 
-def _require_template(frozen: FrozenSuite, suite: str, question: Question) -> Template:
+def _require_template(frozen: FrozenSuite, question: Question) -> Template:
     template = frozen.templates.get(question.template)
     if template is None:
         known = ", ".join(frozen.templates)
-        msg = f"{suite} has no template {question.template!r}; it has {known}"
+        msg = f"{frozen.manifest.suite} has no template {question.template!r}; it has {known}"
         raise RefusedError("unknown-template", msg)
     if not template.is_observable:
         msg = f"{template.id} is {template.kind}: it is evidence, never forecast or resolved"
@@ -119,18 +120,21 @@ def _outside(question: Question, template: Template) -> str | None:
 
 def _outside_times(question: Question, template: Template) -> str | None:
     if template.max_open_hours is not None:
-        longest = timedelta(hours=template.max_open_hours)
+        longest = _hours(template.max_open_hours)
         if question.resolve_by - question.opened_at > longest:
             return (
                 f"resolve_by is more than {template.max_open_hours} h after opened_at"
             )
     if template.min_lead_hours is not None:
-        shortest = timedelta(hours=template.min_lead_hours)
+        shortest = _hours(template.min_lead_hours)
         if question.resolve_by - question.cutoff_at < shortest:
             return (
                 f"cutoff_at is less than {template.min_lead_hours} h before resolve_by"
             )
     return None
+
+
+_hours = lru_cache(maxsize=64)(lambda hours: timedelta(hours=hours))
 
 
 def _require_may_open(

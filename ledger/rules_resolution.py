@@ -5,9 +5,9 @@ from datetime import datetime
 from ledger.errors import RefusedError
 from ledger.events import ResolutionRecorded
 from ledger.keys.roster import Role
-from ledger.rules_question import require_suite, unit_of_question
+from ledger.rules_question import place_of, require_suite
 from ledger.state import State
-from ledger.unit import Unit
+from ledger.unit import Place, Unit
 
 _REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
@@ -17,35 +17,24 @@ def check_resolution(
     event: ResolutionRecorded,
     role: Role,
     received_at: datetime,
-) -> None:
+) -> Place:
     """Refuse a record without authority, predecessor, reason or valid outcome."""
     frozen = require_suite(state, event.suite)
     if role == "resolver" and event.author not in frozen.manifest.resolvers:
         allowed = ", ".join(frozen.manifest.resolvers)
         msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
         raise RefusedError("not-a-resolver", msg)
-    unit = unit_of_question(
-        state,
-        event.suite,
-        event.question,
-        event.question_hash,
-        role,
-    )
-    if unit is not None:
-        answers = unit.answers
-    else:
-        assert event.question is not None
-        template = frozen.templates[event.question.template]
-        answers = template.answers or event.question.answers
-    _check_content(event, answers, received_at)
+    place = place_of(state, frozen, event.question, event.question_hash, role)
+    _check_content(event, place.unit.answers, received_at)
     for name in event.values:
         if name not in frozen.manifest.quantities:
             msg = f"{event.suite} declares no quantity {name!r}"
             raise RefusedError("unknown-quantity", msg)
     if event.confirms is not None:
-        _check_confirmation(unit, event)
+        _check_confirmation(place.unit, event)
     else:
-        _check_predecessor(unit, event, role)
+        _check_predecessor(place.unit, event, role)
+    return place
 
 
 def _check_content(
@@ -73,11 +62,11 @@ def _check_content(
 
 
 def _check_predecessor(
-    unit: Unit | None,
+    unit: Unit,
     event: ResolutionRecorded,
     role: Role,
 ) -> None:
-    standing = None if unit is None else unit.standing
+    standing = unit.standing
     if standing is None:
         if event.supersedes is not None:
             msg = f"nothing is recorded yet that {event.supersedes} could be: leave it out"
@@ -94,8 +83,8 @@ def _check_predecessor(
         raise RefusedError("wrong-role", msg)
 
 
-def _check_confirmation(unit: Unit | None, event: ResolutionRecorded) -> None:
-    confirmed = None if unit is None else unit.records.get(event.confirms or "")
+def _check_confirmation(unit: Unit, event: ResolutionRecorded) -> None:
+    confirmed = unit.records.get(event.confirms or "")
     if confirmed is None:
         msg = f"{event.confirms} is no record of this unit that could be confirmed"
         raise RefusedError("nothing-to-confirm", msg)

@@ -1,7 +1,7 @@
 """What the types of an event leave open: alphabets, offsets, defaults, sums.
 
 Called at the door and by the audit, for each event once. Names and numbers
-recur, so they are looked up; hashes do not, so they are checked all together.
+recur, so they are remembered; hashes do not, so they are checked together.
 """
 
 import re
@@ -11,15 +11,18 @@ from functools import lru_cache
 
 from ledger.errors import RefusedError
 from ledger.events import (
+    Evidence,
     Forecast,
     ForecastSealed,
     ForecastUpdated,
     LedgerEvent,
+    Quantity,
     Question,
     ResolutionRecorded,
     SuiteFrozen,
 )
 from ledger.grammar import DECIMAL_PATTERN, KEY_PATTERN, PROBABILITY_PATTERN
+from ledger.suite import SuiteManifest
 
 PPM = 1_000_000
 _PLACES_MAX = 6
@@ -34,41 +37,72 @@ def require_spelling(event: LedgerEvent) -> None:
 
     The code is `not-canonical`, `too-many-places` or `sum-not-one`.
     """
-    hashes: list[str | None] = [event.ledger]
-    names: list[str] = []
-    numbers: list[str] = []
-    times: list[datetime | None] = [event.created_at]
-    match event:
-        case ForecastSealed() | ForecastUpdated():
-            _of_forecast(event, hashes, names, numbers, times)
-        case ResolutionRecorded():
-            _of_resolution(event, hashes, names, numbers, times)
-        case SuiteFrozen():
-            pass
-    question = getattr(event, "question", None)
-    if question is not None:
-        _of_question(question, hashes, names, times)
-    _require(_HEX.fullmatch("".join(filter(None, hashes))), "hash", hashes)
-    _require(all(map(_is_key, names)), "name", names)
-    _require(all(map(_is_decimal, numbers)), "number", numbers)
-    if any(time is not None and time.tzinfo is not UTC for time in times):
-        msg = "a time has an offset: write it in UTC, with Z"
-        raise RefusedError("not-canonical", msg)
-    if isinstance(event, Forecast) and event.probabilities:
+    _require_utc(event.created_at)
+    if isinstance(event, Forecast):
+        _check_forecast(event)
+    elif isinstance(event, ResolutionRecorded):
+        _check_resolution(event)
+    else:
+        _check_frozen(event)
+
+
+def _check_forecast(event: Forecast) -> None:
+    _require_hashes(
+        (event.ledger, event.suite_hash, event.question_hash, event.commitment)
+    )
+    if isinstance(event, ForecastUpdated):
+        _require_hashes((event.parent, event.opens, event.salt))
+    elif isinstance(event, ForecastSealed) and event.question is not None:
+        _check_question(event.question)
+    if event.evidence is not None:
+        _check_evidence(event.evidence)
+    if event.quantities:
+        _check_quantities(event.quantities)
+    if event.extensions:
+        _check_extensions(event.extensions)
+    if event.probabilities:
+        _require_names(event.probabilities)
         require_vector(event.probabilities)
 
 
-def _of_question(
-    question: Question,
-    hashes: list[str | None],
-    names: list[str],
-    times: list[datetime | None],
-) -> None:
-    hashes += (question.text_hash, question.acceptance_hash)
-    names += question.answers
-    names += question.tags
-    _of_extensions(question.extensions, names)
-    times += (question.opened_at, question.cutoff_at, question.resolve_by)
+def _check_resolution(event: ResolutionRecorded) -> None:
+    _require_hashes(
+        (
+            event.ledger,
+            event.question_hash,
+            event.evidence_hash,
+            event.acceptance_hash,
+            event.supersedes,
+            event.confirms,
+        )
+    )
+    for time in (event.started_at, event.occurred_at, event.published_at):
+        _require_utc(time)
+    if event.values:
+        _require_names(event.values)
+        _require_decimals(event.values.values())
+    if event.extensions:
+        _check_extensions(event.extensions)
+    if event.question is not None:
+        _check_question(event.question)
+
+
+def _check_frozen(event: SuiteFrozen) -> None:
+    _require_hashes((event.ledger,))
+    if isinstance(event.manifest, SuiteManifest):
+        for split in event.manifest.statistics.splits:
+            _require_utc(split.from_)
+            _require_utc(split.until)
+
+
+def _check_question(question: Question) -> None:
+    _require_utc(question.opened_at)
+    _require_utc(question.cutoff_at)
+    _require_utc(question.resolve_by)
+    _require_hashes((question.text_hash, question.acceptance_hash))
+    _require_names(question.answers)
+    _require_names(question.tags)
+    _check_extensions(question.extensions)
     if question.target == question.id:
         msg = "the question's target equals its id, which is the default: leave it out"
         raise RefusedError("not-canonical", msg)
@@ -77,69 +111,56 @@ def _of_question(
         raise RefusedError("not-canonical", msg)
 
 
-def _of_forecast(
-    event: ForecastSealed | ForecastUpdated,
-    hashes: list[str | None],
-    names: list[str],
-    numbers: list[str],
-    times: list[datetime | None],
-) -> None:
-    hashes += (event.suite_hash, event.question_hash, event.commitment)
-    if isinstance(event, ForecastUpdated):
-        hashes += (event.parent, event.opens, event.salt)
-    names += event.probabilities
-    _of_extensions(event.extensions, names)
-    seen = event.evidence
-    if seen is not None:
-        hashes += (seen.manifest_hash, seen.feature_snapshot_hash)
-        names += seen.features
-        times += (seen.cutoff_at, seen.training_cutoff_at)
-    for name, quantity in event.quantities.items():
-        names.append(name)
-        names += quantity.quantiles
-        numbers += quantity.quantiles.values()
-        numbers += quantity.samples
-        if quantity.point is not None:
-            numbers.append(quantity.point)
+def _check_evidence(evidence: Evidence) -> None:
+    _require_utc(evidence.cutoff_at)
+    _require_utc(evidence.training_cutoff_at)
+    _require_hashes((evidence.manifest_hash, evidence.feature_snapshot_hash))
+    _require_names(evidence.features)
 
 
-def _of_resolution(
-    event: ResolutionRecorded,
-    hashes: list[str | None],
-    names: list[str],
-    numbers: list[str],
-    times: list[datetime | None],
-) -> None:
-    hashes += (
-        event.question_hash,
-        event.evidence_hash,
-        event.acceptance_hash,
-        event.supersedes,
-        event.confirms,
-    )
-    names += event.values
-    numbers += event.values.values()
-    _of_extensions(event.extensions, names)
-    times += (event.started_at, event.occurred_at, event.published_at)
+def _check_quantities(quantities: dict[str, Quantity]) -> None:
+    _require_names(quantities)
+    for quantity in quantities.values():
+        _require_names(quantity.quantiles)
+        _require_decimals(quantity.quantiles.values())
+        _require_decimals(quantity.samples)
+        _require_decimals(() if quantity.point is None else (quantity.point,))
 
 
-def _of_extensions(extensions: dict[str, dict[str, str]], names: list[str]) -> None:
-    for name, values in extensions.items():
-        names.append(name)
-        names += values
+def _check_extensions(extensions: dict[str, dict[str, str]]) -> None:
+    _require_names(extensions)
+    for values in extensions.values():
+        _require_names(values)
 
 
-def _require(is_well_spelt: object, what: str, found: Iterable[str | None]) -> None:
-    if not is_well_spelt:
-        wrong = [text for text in found if text is not None and not _fits(what, text)]
-        msg = f"{wrong[0]!r} is no {what} as payloads spell it (docs/wire-format.md)"
+def _require_utc(time: datetime | None) -> None:
+    if time is not None and time.tzinfo is not UTC:
+        msg = f"{time.isoformat()} has an offset: write the time in UTC, with Z"
         raise RefusedError("not-canonical", msg)
 
 
-def _fits(what: str, text: str) -> bool:
-    if what == "hash":
-        return _HEX.fullmatch(text) is not None
-    return _is_key(text) if what == "name" else _is_decimal(text)
+def _require_hashes(hashes: tuple[str | None, ...]) -> None:
+    if not _HEX.fullmatch("".join(filter(None, hashes))):
+        wrong = next(text for text in hashes if text and not _HEX.fullmatch(text))
+        msg = f"{wrong!r} is no hash: write 64 lower-case hexadecimal digits"
+        raise RefusedError("not-canonical", msg)
+
+
+def _require_names(names: Iterable[str]) -> None:
+    for name in names:
+        if not _is_key(name):
+            msg = (
+                f"{name!r} cannot be a key: use up to 128 of A-Z a-z 0-9 _ . : / + - "
+                "and spaces, starting with a letter, a digit or _"
+            )
+            raise RefusedError("not-canonical", msg)
+
+
+def _require_decimals(numbers: Iterable[str]) -> None:
+    for number in numbers:
+        if not _is_decimal(number):
+            msg = f"{number!r} is no decimal as payloads spell it: write -1.5, 0 or 12"
+            raise RefusedError("not-canonical", msg)
 
 
 @lru_cache(maxsize=4_096)

@@ -13,17 +13,15 @@ from ledger import codec
 from ledger.entry import Recorded
 from ledger.errors import RefusedError, UncheckableError
 from ledger.events import (
-    Forecast,
     ForecastSealed,
     ForecastUpdated,
-    Question,
     ResolutionRecorded,
     SuiteFrozen,
 )
 from ledger.ids import parse_version
 from ledger.keys.roster import Roster
 from ledger.suite import CharterManifest, Competitor, SuiteManifest, Template
-from ledger.unit import Chain, Standing, Unit, new_unit
+from ledger.unit import Chain, Place, Standing, Unit
 
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Blobs = Callable[[str], bytes | None]
@@ -82,16 +80,22 @@ class State:
         name, number = parse_version(suite)
         return self.latest[name] > number
 
-    def apply(self, recorded: Recorded) -> None:
-        """Take one event that the rules have let in."""
-        match recorded.event:
-            case SuiteFrozen():
-                self.apply_frozen(recorded.seq, recorded.event_id, recorded.event)
-                self.units.put_frozen(recorded.seq)
-            case ForecastSealed() | ForecastUpdated():
-                self._apply_forecast(recorded.event_id, recorded.event)
-            case ResolutionRecorded():
-                self._apply_resolution(recorded.event_id, recorded.event)
+    def apply(self, recorded: Recorded, place: Place | None) -> None:
+        """Take one event that the rules have let in, where they placed it."""
+        event = recorded.event
+        if place is None:
+            assert isinstance(event, SuiteFrozen)
+            self.apply_frozen(recorded.seq, recorded.event_id, event)
+            self.units.put_frozen(recorded.seq)
+            return
+        if place.is_new:
+            self.units.put_question(place.unit, place.question_hash)
+        if isinstance(event, ResolutionRecorded):
+            _apply_resolution(place.unit, recorded.event_id, event)
+        else:
+            assert isinstance(event, ForecastSealed | ForecastUpdated)
+            _apply_forecast(place.unit, recorded.event_id, event)
+        self.units.put(place.unit)
 
     def apply_frozen(self, seq: int, event_id: str, event: SuiteFrozen) -> None:
         """Put a charter or suite in force, without noting its position."""
@@ -137,50 +141,30 @@ class State:
             if question.template == template.id
         )
 
-    def _unit_for(
-        self,
-        suite: str,
-        question: Question | None,
-        question_hash: str | None,
-    ) -> Unit:
-        """Return the unit of an admitted event, opening it where it is new."""
-        if question is None:
-            assert question_hash is not None
-            unit = self.units.asked(suite, question_hash)
-            assert unit is not None, "the rules let an unknown question in"
-            return unit
-        question_hash = question_hash or codec.question_hash(question)
-        fixed = self.suites[suite].templates[question.template].answers
-        fresh = new_unit(suite, question, question_hash, fixed or question.answers)
-        unit = self.units.named(fresh.name) or fresh
-        self.units.put_question(unit, question_hash)
-        return unit
 
-    def _apply_forecast(self, event_id: str, event: Forecast) -> None:
-        question = event.question if isinstance(event, ForecastSealed) else None
-        unit = self._unit_for(event.suite, question, event.question_hash)
-        chain = unit.chains.get(event.forecaster)
-        if isinstance(event, ForecastUpdated):
-            assert chain is not None, "the rules let an update without a chain in"
-            if event.opens is None:
-                chain.last, chain.created_at = event_id, event.created_at
-            else:
-                chain.hidden[event.opens] = ""
-        elif chain is None:
-            chain = Chain(last=event_id, created_at=event.created_at)
-            unit.chains[event.forecaster] = chain
-        # A second ForecastSealed is a duplicate: it is kept in the log and flagged,
-        # and the chain goes on from the first.
-        if event.commitment is not None:
-            chain.hidden[event_id] = event.commitment
-        self.units.put(unit)
+def _apply_forecast(
+    unit: Unit, event_id: str, event: ForecastSealed | ForecastUpdated
+) -> None:
+    chain = unit.chains.get(event.forecaster)
+    if isinstance(event, ForecastUpdated):
+        assert chain is not None, "the rules let an update without a chain in"
+        if event.opens is None:
+            chain.last, chain.created_at = event_id, event.created_at
+        else:
+            chain.hidden[event.opens] = ""
+    elif chain is None:
+        chain = Chain(last=event_id, created_at=event.created_at)
+        unit.chains[event.forecaster] = chain
+    # A second ForecastSealed is a duplicate: it is kept in the log and flagged, and
+    # the chain goes on from the first.
+    if event.commitment is not None:
+        chain.hidden[event_id] = event.commitment
 
-    def _apply_resolution(self, event_id: str, event: ResolutionRecorded) -> None:
-        unit = self._unit_for(event.suite, event.question, event.question_hash)
-        if event.confirms is None:
-            unit.standing = Standing(event_id, event.author, event.status)
-            unit.records[event_id] = event.author
-        self.units.put(unit)
+
+def _apply_resolution(unit: Unit, event_id: str, event: ResolutionRecorded) -> None:
+    if event.confirms is None:
+        unit.standing = Standing(event_id, event.author, event.status)
+        unit.records[event_id] = event.author
 
 
 def require_ledger(state: State) -> CharterManifest:

@@ -9,6 +9,7 @@ event may be written, only that what is written stays.
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -41,7 +42,7 @@ SCHEMA = (
 )
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An entry as stored; `leaf` and `event_id` are hashes that can be made again."""
 
     seq: int
@@ -199,11 +200,25 @@ class Store:
             msg = f"the log could not be checkpointed ({error}): restart"
             raise WriterStoppedError(msg) from error
 
+    def ask(self, query: str, values: Sequence[int] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield what a query finds: for an audit, which believes no column's type.
+
+        Raises `CorruptLogError` where SQLite cannot read the file.
+        """
+        try:
+            yield from self._database.execute(query, values)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            msg = f"log.db cannot be read: {error}"
+            raise CorruptLogError(msg) from error
+
     def problems(self) -> list[str]:
-        """Return what SQLite and the schema find wrong with the file itself."""
+        """Return what SQLite and the schema find wrong with the file itself.
+
+        Raises `CorruptLogError` where SQLite gives up reading it.
+        """
         found = [
             f"integrity_check: {text}"
-            for (text,) in self._database.execute("PRAGMA integrity_check(20)")
+            for (text,) in self.ask("PRAGMA integrity_check(20)")
             if text != "ok"
         ]
         stored = {
@@ -259,7 +274,7 @@ def open_store(path: Path, *, read_only: bool) -> Store:
     except apsw.CantOpenError as error:
         msg = f"{path} cannot be opened here ({error}): copy the folder and try there"
         raise UncheckableError(msg) from error
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"{path} is not a readable log ({error})"
         raise CorruptLogError(msg) from error
     if found != FORMAT:

@@ -12,7 +12,7 @@ from ledger.canonical import canonical_text
 from ledger.events import Question
 
 
-class Chain(msgspec.Struct, array_like=True):
+class Chain(msgspec.Struct, array_like=True, gc=False):
     """One forecaster's vectors on one unit: where the next update must attach."""
 
     last: str
@@ -21,7 +21,7 @@ class Chain(msgspec.Struct, array_like=True):
     hidden: dict[str, str] = {}
 
 
-class Standing(msgspec.Struct, array_like=True, frozen=True):
+class Standing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A unit's current record: the one that the next must supersede."""
 
     event_id: str
@@ -29,7 +29,7 @@ class Standing(msgspec.Struct, array_like=True, frozen=True):
     status: str
 
 
-class Unit(msgspec.Struct, array_like=True):
+class Unit(msgspec.Struct, array_like=True, gc=False):
     """The state of one unit; owned, and changed in place, by the fold."""
 
     name: str
@@ -43,6 +43,18 @@ class Unit(msgspec.Struct, array_like=True):
     standing: Standing | None = None
     # Earlier records that a second resolver may still confirm: id to author.
     records: dict[str, str] = {}
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """Where an event belongs: its unit, and the hash of the question that it names.
+
+    `is_new` says that the log has not seen this question before, so that the event
+    opens the unit, or names another version of its question.
+    """
+
+    unit: Unit
+    question_hash: str
+    is_new: bool
 
 
 def unit_name(suite: str, template: str, id: str, horizon: str) -> str:  # noqa: A002
