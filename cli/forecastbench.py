@@ -33,7 +33,9 @@ from ledger.cli.forecastbench_plan import (
     probability,
 )
 from ledger.clock import instant_text
+from ledger.draft_vector import probability_text
 from ledger.errors import UsageError
+from ledger.spelling import PPM
 
 DATASETS = ("acled", "dbnomics", "fred", "wikipedia", "yfinance")
 MARKETS = ("infer", "kalshi", "manifold", "metaculus", "polymarket")
@@ -42,7 +44,6 @@ MARKET_HORIZON = "market"
 # No market of a round may stay open longer than the longest horizon of a data set.
 MARKET_DAYS = HORIZON_DAYS[-1]
 Draft = dict[str, Any]
-_PPM = 1_000_000
 _LAST_SECOND = time(23, 59, 59)
 
 
@@ -156,6 +157,8 @@ def _drafts(
         }
     if row.resolved:
         yield _resolution(row, plan, unit, report)
+    else:
+        report.pending += 1
 
 
 def _question(row: Row) -> dict[str, Any]:
@@ -188,17 +191,11 @@ def _forecast(
 
 def _vector(value: Decimal, forecaster: str, report: Report) -> dict[str, str]:
     """Return the vector in millionths, half-even; a rounded one is counted."""
-    millionths = value * _PPM
+    millionths = value * PPM
     yes = int(millionths.to_integral_value(ROUND_HALF_EVEN))
     if yes != millionths:
         _count(report.rounded, forecaster)
-    return {"yes": _text(yes), "no": _text(_PPM - yes)}
-
-
-def _text(ppm: int) -> str:
-    if ppm in (0, _PPM):
-        return str(ppm // _PPM)
-    return f"0.{ppm:06d}".rstrip("0")
+    return {"yes": probability_text(yes), "no": probability_text(PPM - yes)}
 
 
 def _resolution(row: Row, plan: Plan, unit: dict[str, Any], report: Report) -> Draft:

@@ -49,6 +49,7 @@ class Report(msgspec.Struct, kw_only=True):
     drafts: dict[str, int] = {}
     rounds: dict[str, int] = {}
     rounded: dict[str, int] = {}
+    pending: int = 0
     without_forecast: dict[str, int] = {}
     skipped: dict[str, Skipped] = {}
 

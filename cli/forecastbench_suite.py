@@ -1,8 +1,5 @@
 """The suite that imported ForecastBench rounds go into, as TOML to read and freeze."""
 
-# The lines of the TOML are as long as a reader of the TOML can bear, which is more.
-# ruff: noqa: E501
-
 import json
 from string import Template
 

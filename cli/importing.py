@@ -1,0 +1,189 @@
+"""Bring history in from elsewhere: files of others, turned into drafts for `append`."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import msgspec
+import typer
+
+from ledger.cli import render
+from ledger.cli.forecastbench import convert
+from ledger.cli.forecastbench_files import Row, read_rows
+from ledger.cli.forecastbench_plan import REASONS, Plan, Report, forecasters_of
+from ledger.cli.forecastbench_suite import suite_toml
+from ledger.cli.options import Json
+from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
+from ledger.errors import UsageError
+
+_STANDARD = "-"
+_CONSTANTS = ("always-0=0", "always-0.5=0.5", "always-1=1")
+
+app = typer.Typer(
+    cls=TaughtGroup,
+    context_settings=SETTINGS,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+@app.callback()
+def importing() -> None:
+    """Turn files of other projects into drafts, which `ledger append` signs.
+
+    Example:
+      ledger import forecastbench --suite-toml > forecastbench.toml
+      ledger suite freeze forecastbench.toml
+      ledger import forecastbench resolutions.csv.gz | ledger append -
+
+    What is imported was not witnessed by this ledger: its suite says
+    `chronology = "claimed"` and can only be exploratory.
+    """
+
+
+@app.command("forecastbench", cls=TaughtCommand, context_settings=SETTINGS)
+def forecastbench(
+    resolutions: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="RESOLUTIONS",
+            help="A resolution file: .csv or .json, plain or gzipped; - is stdin.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    forecaster: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=P|FILE",
+            help="A competitor: a constant probability, or a forecast set of a round. "
+            f"Repeatable (default: {', '.join(_CONSTANTS)}).",
+            show_default=False,
+        ),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="The date of a board: rounds due less than 50 days before are skipped.",
+            show_default=False,
+        ),
+    ] = None,
+    suite: Annotated[str, typer.Option(help="Into which suite.")] = "forecastbench@v1",
+    issuer: Annotated[str, typer.Option(help="Who opens questions.")] = "issuer",
+    sealed_by: Annotated[str, typer.Option(help="Who forecasts.")] = "forecaster",
+    resolver: Annotated[str, typer.Option(help="Who resolves.")] = "resolver",
+    owner: Annotated[str, typer.Option(help="Who freezes the suite.")] = "evaluator",
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="Where the drafts go; - is stdout.")
+    ] = _STANDARD,
+    toml: Annotated[
+        bool,
+        typer.Option("--suite-toml", help="Print a suite that takes such drafts."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Turn ForecastBench's resolution files into questions, forecasts and outcomes.
+
+    Example:
+      ledger import forecastbench resolutions.csv.gz --as-of 2026-02-08 --out drafts.jsonl
+      ledger import forecastbench set.json --forecaster ours=2025-12-07.ours.json
+
+    Dataset questions are one unit a resolution date, market questions one a round.
+    An open market's price is no outcome: its unit stays PENDING. An outcome between
+    0 and 1 is VOID. Combinations are skipped. A report on stderr accounts for every
+    row; with --json it is one object, on stdout where the drafts go to a file.
+    """
+    plan = Plan(
+        suite=suite,
+        issuer=issuer,
+        forecaster=sealed_by,
+        resolver=resolver,
+        forecasters=forecasters_of(forecaster or _CONSTANTS),
+        as_of=None if as_of is None else _date(as_of),
+    )
+    if toml:
+        render.line(suite_toml(plan, owner).rstrip("\n"))
+        return
+    if resolutions is None:
+        msg = "which file? Name a resolution file, or ask for the --suite-toml"
+        raise UsageError(msg)
+    report = Report()
+    with _sink(out) as sink:
+        for draft in convert(_watched(read_rows(Path(resolutions))), plan, report):
+            sink.write(msgspec.json.encode(draft) + b"\n")
+    _say(report, as_json=as_json, beside_drafts=out == _STANDARD)
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        msg = f"--as-of {text!r} is no date: write it like 2026-02-08"
+        raise UsageError(msg) from None
+
+
+def _watched(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield rows, and say on a terminal how many there were."""
+    progress = render.Progress("rows")
+    try:
+        for count, row in enumerate(rows, 1):
+            yield row
+            progress.step(count)
+    finally:
+        progress.close()
+
+
+@contextmanager
+def _sink(out: str) -> Iterator[BinaryIO]:
+    """Give stdout, or a file that appears under its name once it is complete."""
+    if out == _STANDARD:
+        yield sys.stdout.buffer
+        return
+    path = Path(out)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with partial.open("wb") as sink:
+            yield sink
+        partial.replace(path)
+    except OSError as error:
+        msg = f"{path} cannot be written: {error}"
+        raise UsageError(msg) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _say(report: Report, *, as_json: bool, beside_drafts: bool) -> None:
+    if not as_json:
+        for text in _sentences(report):
+            render.note(text)
+    elif beside_drafts:
+        render.note(msgspec.json.encode(report).decode())
+    else:
+        render.json_line(report)
+
+
+def _sentences(report: Report) -> Iterator[str]:
+    yield (
+        f"{report.rows:,} rows read: {sum(report.units.values()):,} units "
+        f"({_counted(report.units)}) in {len(report.rounds)} rounds"
+    )
+    yield f"{sum(report.drafts.values()):,} drafts: {_counted(report.drafts)}"
+    if report.pending:
+        yield f"{report.pending:,} units stay PENDING: the file has no outcome of them"
+    for name, skipped in report.skipped.items():
+        more = ", …" if skipped.count > len(skipped.places) else ""
+        where = ", ".join(skipped.places) + more
+        yield f"{skipped.count:,} rows skipped: {REASONS[name]} ({where})"
+    for name, count in report.rounded.items():
+        yield f"{name}: {count:,} forecasts rounded to millionths"
+    for name, count in report.without_forecast.items():
+        yield f"{name}: no forecast for {count:,} units"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
