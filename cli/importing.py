@@ -35,7 +35,7 @@ app = typer.Typer(
 def importing() -> None:
     """Turn files of other projects into drafts, which `ledger append` signs.
 
-    Example:
+    For example:
       ledger import forecastbench --suite-toml > forecastbench.toml
       ledger suite freeze forecastbench.toml
       ledger import forecastbench resolutions.csv.gz | ledger append -
@@ -89,7 +89,7 @@ def forecastbench(
 ) -> None:
     """Turn ForecastBench's resolution files into questions, forecasts and outcomes.
 
-    Example:
+    For example:
       ledger import forecastbench resolutions.csv.gz --as-of 2026-02-08 --out drafts.jsonl
       ledger import forecastbench set.json --forecaster ours=2025-12-07.ours.json
 
