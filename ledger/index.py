@@ -87,6 +87,7 @@ class Index:
         """Return the unit of that name."""
         unit = self._units.get(name)
         if unit is None and self._stored:
+            self._begin()
             row = self._database.execute(
                 "SELECT unit FROM units WHERE name = ?",
                 (name,),
@@ -100,6 +101,7 @@ class Index:
         question = suite + question_hash
         name = self._asked.get(question)
         if name is None and self._stored:
+            self._begin()
             row = self._database.execute(
                 "SELECT name FROM asked WHERE question = ?",
                 (question,),
@@ -125,28 +127,37 @@ class Index:
 
     def flush(self, size: int, root: bytes) -> None:
         """Write what changed; from now on the file speaks of the log at `size`."""
-        with self._database:
-            self._database.executemany(
-                "REPLACE INTO units VALUES (?, ?)",
-                ((name, _ENCODER.encode(unit)) for name, unit in self._changed.items()),
-            )
-            self._database.executemany(
-                "REPLACE INTO asked VALUES (?, ?)",
-                self._asked_new.items(),
-            )
-            self._database.executemany(
-                "REPLACE INTO frozen VALUES (?)",
-                ((seq,) for seq in self._frozen_new),
-            )
-            self._database.execute(
-                "REPLACE INTO position VALUES (1, ?, ?, ?)",
-                (size, root, _FORMAT),
-            )
+        self._begin()
+        self._write(size, root)
+        self._database.execute("COMMIT")
         self._stored = self._stored or bool(self._changed)
         self._forget_changes()
         if len(self._units) > CACHED_MAX:
             self._units.clear()
             self._asked.clear()
+
+    def _write(self, size: int, root: bytes) -> None:
+        self._database.executemany(
+            "REPLACE INTO units VALUES (?, ?)",
+            ((name, _ENCODER.encode(unit)) for name, unit in self._changed.items()),
+        )
+        self._database.executemany(
+            "REPLACE INTO asked VALUES (?, ?)",
+            self._asked_new.items(),
+        )
+        self._database.executemany(
+            "REPLACE INTO frozen VALUES (?)",
+            ((seq,) for seq in self._frozen_new),
+        )
+        self._database.execute(
+            "REPLACE INTO position VALUES (1, ?, ?, ?)",
+            (size, root, _FORMAT),
+        )
+
+    def _begin(self) -> None:
+        # Within one transaction a look-up takes no locks: a tenth of the time.
+        if not self._database.in_transaction:
+            self._database.execute("BEGIN")
 
     @property
     def is_full(self) -> bool:
@@ -155,6 +166,8 @@ class Index:
 
     def discard(self) -> None:
         """Forget everything since the last flush."""
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
         self._units.clear()
         self._asked.clear()
         self._forget_changes()

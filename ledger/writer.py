@@ -123,6 +123,7 @@ class Writer:
         submission: Submission,
         event: LedgerEvent,
     ) -> Row | None:
+        self._store.begin()
         row = self._staged.get(digest) or self._store.find(digest)
         if row is None or row.author == submission.author_key:
             return row
@@ -186,6 +187,8 @@ class Writer:
         note = self._note()
         if self._rows:
             self._write(note)
+        else:
+            self._store.roll_back()
         receipts = [_receipt(row, note) for row in self._answers]
         self._forget_staged()
         return receipts
@@ -219,6 +222,7 @@ class Writer:
 
     def abandon(self) -> None:
         """Forget what is staged, because an atomic batch was refused."""
+        self._store.roll_back()
         head = self._store.head()
         self._index.discard()
         self._tree = Tree(head.size, head.edge)
@@ -239,6 +243,7 @@ class Writer:
         """Let the lock go. What was staged and not committed is gone."""
         try:
             if self._stopped is None and os.getpid() == self._pid:
+                self._store.roll_back()
                 self._store.checkpoint_wal()
                 if self.mark is not None:
                     self.mark.flush()
