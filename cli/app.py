@@ -1,0 +1,171 @@
+"""The commands by name. Each is imported when it is called, and not before.
+
+A line of `COMMANDS` is enough to add one: its module holds a function of that name,
+or a `typer.Typer` called `app` for a group of commands. The first line of the help
+stands here too, so that `ledger --help` imports none of them.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from ledger import __version__
+from ledger.cli import failure
+from ledger.cli.options import AS_JSON
+from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
+from ledger.errors import LedgerError
+
+
+class Entry(NamedTuple):
+    """Where a command stands in the help, where it is defined, and what it is for."""
+
+    section: str
+    place: str
+    summary: str
+
+
+SET_UP, WRITE, READ, CHECK = "Set up", "Write", "Read", "Check and publish"
+COMMANDS = {
+    "init": Entry(SET_UP, "init:init", "Make a ledger, its keys and its charter."),
+    "keys": Entry(SET_UP, "keys:app", "Make, show and list keys."),
+    "suite": Entry(SET_UP, "suite:app", "Write, check, freeze and show suites."),
+    "append": Entry(
+        WRITE, "append:append", "Append drafts or signed events, a line each."
+    ),
+    "seal": Entry(
+        WRITE, "seal:seal", "Seal a forecast before its question is resolved."
+    ),
+    "update": Entry(WRITE, "update:update", "Add a later forecast to a chain."),
+    "resolve": Entry(
+        WRITE, "resolve:resolve", "Open a question, or record what happened."
+    ),
+    "log": Entry(READ, "log:log", "List the events of the log in order."),
+    "show": Entry(
+        READ, "show:show", "Show one event, its key and its place in the tree."
+    ),
+    "status": Entry(
+        READ, "status:status", "Tell how far the ledger is and what it holds."
+    ),
+    "checkpoint": Entry(
+        READ, "checkpoint:checkpoint", "Print the newest signed checkpoint."
+    ),
+    "rows": Entry(
+        READ, "rows:rows", "Print the scores, a row for each forecaster and slot."
+    ),
+    "export": Entry(
+        CHECK, "export:export", "Write a bundle that others can recompute."
+    ),
+}
+
+
+class Commands(TaughtGroup):
+    """The table of commands, and the one place where errors become exit codes."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - typer's own
+        super().__init__(**attributes)
+        for name, entry in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=entry.summary))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
+        """List the commands in sections, in the order in which people need them."""
+        for section in (SET_UP, WRITE, READ, CHECK):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [
+                        (name, entry.summary)
+                        for name, entry in COMMANDS.items()
+                        if entry.section == section
+                    ]
+                )
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
+        """Return the command that is called, imported now."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load(name), rest
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
+        """Run a command; say what went wrong in one sentence and exit with its code."""
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except LedgerError as error:
+            failure.report(error, as_json=ctx.meta.get(AS_JSON, False))
+            raise typer.Exit(failure.exit_code(error)) from error
+        except KeyboardInterrupt:
+            raise typer.Exit(failure.INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read the output has seen enough.
+            failure.forget_output()
+            raise typer.Exit(failure.PIPE_CLOSED) from None
+
+
+def load(name: str) -> TyperCommand | TyperGroup:
+    """Return a command of the table, importing the module that holds it."""
+    module, _, attribute = COMMANDS[name].place.partition(":")
+    found = getattr(import_module(f"ledger.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        found = alone(name, found)
+    made = get_command(found)
+    assert isinstance(made, TyperCommand | TyperGroup)
+    made.name = name
+    return made
+
+
+def alone(name: str, function: Any) -> typer.Typer:  # noqa: ANN401 - any command
+    """Return a Typer of one command."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None)
+    made.command(name, cls=TaughtCommand, context_settings=SETTINGS)(function)
+    return made
+
+
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    context_settings=SETTINGS,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def options(
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            "--ledger", metavar="DIR", help="The ledger's folder, for any command."
+        ),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version.")
+    ] = False,
+) -> None:
+    """Keep an append-only ledger of forecasts that are sealed before they are resolved.
+
+    For example:
+      ledger init demo --origin example.org/demo
+      ledger suite new piper-self --track self > piper-self.toml
+      ledger suite freeze piper-self.toml --ledger demo
+      ledger rows --ledger demo
+
+    Data goes to stdout, notes to stderr. Exit codes: 0 done, 1 something is false,
+    2 refused or misused, 3 could not be checked.
+    """
+    del ledger  # Read from the context by the commands themselves.
+    if version:
+        sys.stdout.write(f"ledger {__version__}\n")
+        raise typer.Exit
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run a command line and exit; without arguments, that of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        # Output is UTF-8 wherever it goes: --json is read by programs.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    get_command(app)(args=arguments, prog_name="ledger")

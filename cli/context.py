@@ -1,0 +1,120 @@
+"""Where a command works: which ledger, whose keys, what time it is.
+
+The environment, the current folder and the clock are read here and in `options`.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ledger.cli.options import LEDGER_DIR
+from ledger.clock import Clock, system_clock
+from ledger.errors import RefusedError, UsageError
+from ledger.folder import Folder
+from ledger.keys.keyfile import read_key, read_keys
+from ledger.keys.signing import SignerKey
+from ledger.log import Reader, open_reader, open_writer
+from ledger.writer import Writer
+
+
+def clock() -> Clock:
+    """Return the clock that commands read."""
+    return system_clock
+
+
+def state_home() -> Path:
+    """Return where this user's programs remember things: $XDG_STATE_HOME."""
+    stated = os.environ.get("XDG_STATE_HOME", "")
+    # The specification says that a relative path there is to be ignored.
+    return Path(stated) if stated.startswith("/") else Path.home() / ".local" / "state"
+
+
+def find_ledger(stated: str | None) -> Folder:
+    """Return the ledger that was named, or that of the current folder.
+
+    Raises `UsageError` where there is none.
+    """
+    folder = Folder(Path(stated or "."))
+    if stated is None and not folder.settings_file.exists():
+        msg = (
+            "the current folder is no ledger: say which with --ledger DIR or "
+            f"{LEDGER_DIR}, or make one with `ledger init DIR --origin NAME`"
+        )
+        raise UsageError(msg)
+    folder.settings()
+    return folder
+
+
+def find_ledger_if_any(stated: str | None) -> Folder | None:
+    """Return the ledger that was named or is here; None where none is meant."""
+    if stated is None and not Folder(Path()).settings_file.exists():
+        return None
+    return find_ledger(stated)
+
+
+def keys_folder(folder: Folder, stated: str | None) -> Path:
+    """Return where private keys are looked for; raise `UsageError` for no folder."""
+    if stated is None:
+        return folder.keys
+    if not Path(stated).is_dir():
+        msg = f"{stated} is no folder: --keys names the one that holds the key files"
+        raise UsageError(msg)
+    return Path(stated)
+
+
+def read_input(path: str) -> bytes:
+    """Return the bytes of a file, or of stdin for `-`; raise `UsageError` for none."""
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+class KeyRing:
+    """The private keys at hand, by the names of their principals."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the key files of `folder`."""
+        self.folder = folder
+        self._keys = read_keys(folder)
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether the key of a principal is at hand."""
+        return name in self._keys
+
+    def get(self, name: str) -> SignerKey | None:
+        """Return the key of a principal, or None."""
+        return self._keys.get(name)
+
+    def require(self, name: str) -> SignerKey:
+        """Return the key of a principal; refuse to sign without it."""
+        signer = self._keys.get(name)
+        if signer is None:
+            known = ", ".join(self._keys) or "none"
+            msg = (
+                f"{self.folder} holds no private key of {name} (it holds {known}): "
+                "say where it is with --keys FOLDER"
+            )
+            raise RefusedError("key-missing", msg)
+        return signer
+
+
+@contextmanager
+def writing(folder: Folder) -> Iterator[Writer]:
+    """Take the ledger's lock for one command, and give its writer."""
+    log_key = read_key(folder.log_key)
+    with open_writer(folder, log_key, clock=clock(), state_home=state_home()) as writer:
+        yield writer
+
+
+@contextmanager
+def reading(stated: str | None) -> Iterator[tuple[Folder, Reader]]:
+    """Give a reader of the ledger that was named, beside whoever writes to it."""
+    folder = find_ledger(stated)
+    with open_reader(folder) as reader:
+        yield folder, reader

@@ -1,0 +1,48 @@
+"""Options that many commands share. They only take values down: `context` uses them."""
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+LEDGER_DIR = "LEDGER_DIR"
+# Where a context remembers that its command was called with --json.
+AS_JSON = "ledger.as_json"
+
+
+def _remember_json(ctx: typer.Context, value: Any) -> Any:  # noqa: ANN401 - a flag
+    ctx.meta[AS_JSON] = bool(value)
+    return value
+
+
+def _ledger_of(ctx: typer.Context, value: str | None) -> str | None:
+    """Return what was said after the command, before it, or in the environment."""
+    before = ctx.find_root().params.get("ledger")
+    return value or before or os.environ.get(LEDGER_DIR) or None
+
+
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", callback=_remember_json, help="Print JSON for programs, a line each."
+    ),
+]
+LedgerDir = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="DIR",
+        callback=_ledger_of,
+        help=f"The ledger's folder (or {LEDGER_DIR}; default: the current folder).",
+        show_default=False,
+    ),
+]
+KeysFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--keys",
+        metavar="FOLDER",
+        help="Where the private keys are (default: keys/ in the ledger's folder).",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,63 @@
+"""What is in force in a ledger, read beside whoever writes to it."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ledger.entry import Recorded
+from ledger.errors import CorruptLogError
+from ledger.events import SuiteFrozen
+from ledger.ids import parse_version
+from ledger.log import Reader
+from ledger.replay import recorded
+from ledger.suite import CharterManifest, SuiteManifest
+
+
+class Frozen(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite version, and where it was frozen."""
+
+    manifest: SuiteManifest
+    entry: Recorded
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The charter in force with its version, and all suites in the order of the log."""
+
+    charter: CharterManifest
+    version: str
+    suites: dict[str, Frozen]
+
+    def is_superseded(self, suite: str) -> bool:
+        """Tell whether a later version of a frozen suite is in force."""
+        name, number = parse_version(suite)
+        return f"{name}@v{number + 1}" in self.suites
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of each principal."""
+        return {each.name: each.role for each in self.charter.principals}
+
+
+def standing(reader: Reader) -> Standing:
+    """Return what the log has frozen; raise `CorruptLogError` for one without charter."""
+    charter, version, suites = None, "", {}
+    for entry in _frozen(reader):
+        event = entry.event
+        assert isinstance(event, SuiteFrozen)
+        if isinstance(event.manifest, CharterManifest):
+            charter, version = event.manifest, event.suite
+        else:
+            suites[event.suite] = Frozen(manifest=event.manifest, entry=entry)
+    if charter is None:
+        msg = "the log has no charter: entry 0 must be one"
+        raise CorruptLogError(msg)
+    return Standing(charter=charter, version=version, suites=suites)
+
+
+def _frozen(reader: Reader) -> Iterator[Recorded]:
+    # Few entries freeze anything: the others are passed over without being decoded.
+    for row in reader.store.rows(0, reader.events.size()):
+        if b'"type":"SuiteFrozen"' in row.payload:
+            entry = recorded(row)
+            if isinstance(entry.event, SuiteFrozen):
+                yield entry

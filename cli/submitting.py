@@ -1,0 +1,49 @@
+"""One event by its author's key into the log, durable when it returns."""
+
+from ledger import codec
+from ledger.cli import render
+from ledger.cli.context import KeyRing
+from ledger.errors import RefusedError
+from ledger.events import LedgerEvent
+from ledger.keys.signing import SignerKey, sign_payload
+from ledger.writer import Receipt, Submission, Writer
+
+
+def signed(event: LedgerEvent, signer: SignerKey) -> Submission:
+    """Return an event under a signature."""
+    payload = codec.encode(event)
+    return Submission(
+        payload=payload,
+        author_key=signer.verifier.public,
+        signature=sign_payload(payload, signer),
+    )
+
+
+def submit(event: LedgerEvent, ring: KeyRing, writer: Writer) -> Receipt:
+    """Sign and append one event; raise `RefusedError` and change nothing."""
+    [answer] = writer.append([signed(event, ring.require(event.author))])
+    if isinstance(answer, RefusedError):
+        raise answer
+    return answer
+
+
+def print_receipt(receipt: Receipt, *, as_json: bool) -> None:
+    """Print where an event stands, and the checkpoint that covers it."""
+    if as_json:
+        render.json_line(
+            {
+                "seq": receipt.seq,
+                "event_id": receipt.event_id,
+                "received_at": receipt.received_at,
+                "leaf": receipt.leaf,
+                "checkpoint": receipt.checkpoint,
+            }
+        )
+        return
+    render.facts(
+        [
+            ("entry", receipt.seq),
+            ("event id", receipt.event_id),
+            ("received at", receipt.received_at),
+        ]
+    )
