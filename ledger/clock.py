@@ -24,6 +24,12 @@ def system_clock() -> datetime:
     return datetime.now(UTC)  # noqa: TID251 - the one home of the wall clock
 
 
+def steady_seconds() -> float:
+    """Return seconds since the machine started, its sleep included."""
+    kind = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(kind)
+
+
 def monotonic_seconds() -> float:
     """Return seconds that never step back, to measure spans with."""
     return time.monotonic()

@@ -33,6 +33,7 @@ class Folder:
         self.projections = path / "projections.db"
         self.keys = path / "keys"
         self.lock = path / "lock"
+        self.clock = path / "clock"
         self.blobs = BlobFolder(path / "blobs")
 
     def settings(self) -> Settings:

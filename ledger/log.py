@@ -8,8 +8,9 @@ from pathlib import Path
 from ledger.anchor import HighWaterMark, mark_path
 from ledger.checkpoint import open_checkpoint
 from ledger.clock import Clock, monotonic_seconds
+from ledger.clock_watch import ClockWatch, Steady
 from ledger.durable import lock, remove_database, require_local
-from ledger.errors import CorruptLogError, LedgerError, UsageError
+from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.index import Index, open_index
@@ -17,11 +18,12 @@ from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
 from ledger.merkle import Tree
 from ledger.replay import StoredEvents, replay
 from ledger.state import State
-from ledger.store import Store, create_store, open_store
+from ledger.store import Head, Store, create_store, open_store
 from ledger.suite import CharterManifest
 from ledger.writer import Receipt, Submission, Writer
 
 _REPLAY_CHUNK = 10_000
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def create(
@@ -31,6 +33,7 @@ def create(
     *,
     clock: Clock,
     state_home: Path,
+    steady: Steady | None = None,
 ) -> Receipt:
     """Make a ledger whose entry 0 is `charter`; return the receipt.
 
@@ -43,20 +46,21 @@ def create(
         msg = f"{folder.path} holds a ledger already: choose another folder"
         raise UsageError(msg)
     handle = lock(folder.lock)
+    watch = _watch(folder, clock, steady)
     try:
         store = create_store(folder.log)
-        with _writer(
-            folder, store, log_key, handle=handle, clock=clock, state_home=state_home
-        ) as writer:
+        with _writer(folder, store, log_key, handle, watch) as writer:
             writer.stage(charter)
             _require_log_key(writer.state, log_key)
             receipt = writer.commit()[0]
-    except LedgerError:
+        folder.write_settings(log_key.name, receipt.event_id)
+    except BaseException:
         # A log without entry 0 is no log: what was refused leaves nothing behind.
         remove_database(folder.index)
         remove_database(folder.log)
         raise
-    folder.write_settings(log_key.name, receipt.event_id)
+    path = mark_path(state_home, receipt.event_id)
+    HighWaterMark(path, monotonic_seconds).raise_to(receipt.checkpoint)
     return receipt
 
 
@@ -66,13 +70,15 @@ def open_writer(
     *,
     clock: Clock,
     state_home: Path,
+    steady: Steady | None = None,
 ) -> Writer:
     """Take the lock and return the writer, its state at the log's head.
 
-    Raises `UsageError` when another process writes or there is no ledger, and
-    `CorruptLogError` when the log contradicts itself or the high-water mark.
+    With `steady`, the wall clock is held against it. Raises `UsageError` when
+    another process writes or there is no ledger, and `CorruptLogError` when the log
+    contradicts itself or the high-water mark.
     """
-    folder.settings()
+    settings = folder.settings()
     require_local(folder.path)
     handle = lock(folder.lock)
     try:
@@ -80,45 +86,52 @@ def open_writer(
     except BaseException:
         os.close(handle)
         raise
-    writer = _writer(
-        folder, store, log_key, handle=handle, clock=clock, state_home=state_home
-    )
+    writer = _writer(folder, store, log_key, handle, _watch(folder, clock, steady))
     try:
         _require_log_key(writer.state, log_key)
+        _remember(writer, mark_path(state_home, settings.ledger), store.head())
     except BaseException:
         writer.close()
         raise
     return writer
 
 
+def _watch(folder: Folder, clock: Clock, steady: Steady | None) -> ClockWatch:
+    boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
+    return ClockWatch(clock, steady, boot=boot, file=folder.clock)
+
+
 def _writer(
-    folder: Folder,
-    store: Store,
-    log_key: SignerKey,
-    *,
-    handle: int,
-    clock: Clock,
-    state_home: Path,
+    folder: Folder, store: Store, log_key: SignerKey, handle: int, watch: ClockWatch
 ) -> Writer:
-    head = store.head()
+    """Return a writer that owns `store` and `handle`; on failure close both."""
+    index = None
+    try:
+        head = store.head()
+        _require_whole(store, head)
+        tree = Tree(head.size, head.edge)
+        kept = index = open_index(folder.index, tree.size, tree.root())
+        return Writer(
+            store=store,
+            index=index,
+            reload=lambda: load_state(folder, store, kept),
+            tree=tree,
+            log_key=log_key,
+            clock=watch,
+            on_close=lambda: os.close(handle),
+        )
+    except BaseException:
+        if index is not None:
+            index.close()
+        store.close()
+        os.close(handle)
+        raise
+
+
+def _require_whole(store: Store, head: Head) -> None:
     if store.count() != head.size:
         msg = f"log.db has {store.count()} entries, and its head says {head.size}"
         raise CorruptLogError(msg)
-    tree = Tree(head.size, head.edge)
-    index = open_index(folder.index, tree.size, tree.root())
-    writer = Writer(
-        store=store,
-        index=index,
-        reload=lambda: load_state(folder, store, index),
-        tree=tree,
-        log_key=log_key,
-        clock=clock,
-        on_close=lambda: os.close(handle),
-    )
-    if writer.state.ledger is not None:
-        path = mark_path(state_home, writer.state.ledger)
-        _remember(writer, HighWaterMark(path, monotonic_seconds), tree)
-    return writer
 
 
 def load_state(folder: Folder, store: Store, index: Index) -> State:
@@ -154,18 +167,18 @@ def log_verifiers(charter: CharterManifest) -> tuple[VerifierKey, ...]:
     return tuple(parse_verifier(key) for key in charter.log_keys)
 
 
-def _remember(writer: Writer, mark: HighWaterMark, tree: Tree) -> None:
+def _remember(writer: Writer, path: Path, head: Head) -> None:
     """Give the writer its high-water mark, and compare the log with it."""
-    note, charter = mark.note(), writer.state.charter
-    writer.mark = mark
+    writer.mark = HighWaterMark(path, monotonic_seconds)
+    note, charter = writer.mark.note(), writer.state.charter
     if note is None or charter is None:
         return
     remembered = open_checkpoint(note, log_verifiers(charter), charter.origin)
-    if remembered.size > tree.size:
+    if remembered.size > head.size:
         writer.behind = note
-    if remembered.size == tree.size and remembered.root != tree.root():
-        writer.close()
-        msg = f"the log of size {tree.size} is not the one that this machine remembers"
+    root = Tree(head.size, head.edge).root()
+    if remembered.size == head.size and remembered.root != root:
+        msg = f"the log of size {head.size} is not the one that this machine remembers"
         raise CorruptLogError(msg)
 
 

@@ -15,7 +15,12 @@ import apsw
 import msgspec
 
 from ledger.durable import sync_folder
-from ledger.errors import CorruptLogError, UncheckableError, WriterStoppedError
+from ledger.errors import (
+    CorruptLogError,
+    UncheckableError,
+    UsageError,
+    WriterStoppedError,
+)
 
 FORMAT = "1"
 CHECKPOINT_EVERY = 1_024
@@ -141,8 +146,13 @@ class Store:
 
         Within it a look-up takes no locks: a tenth of the time.
         """
-        if not self._database.in_transaction:
+        if self._database.in_transaction:
+            return
+        try:
             self._database.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            msg = f"another program holds {self._database.filename}: close it and try again"
+            raise UsageError(msg) from None
 
     def roll_back(self) -> None:
         """End a transaction that wrote nothing."""

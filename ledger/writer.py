@@ -16,7 +16,8 @@ import msgspec
 from ledger import codec
 from ledger.anchor import HighWaterMark
 from ledger.checkpoint import Checkpoint, parse_checkpoint, sign_checkpoint, split_note
-from ledger.clock import Clock, instant_text_micros, parse_instant
+from ledger.clock import instant_text_micros, parse_instant
+from ledger.clock_watch import ClockWatch
 from ledger.entry import Recorded, entry_bytes, leaf_hash
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.events import LedgerEvent, SuiteFrozen
@@ -28,6 +29,8 @@ from ledger.replay import step
 from ledger.state import State
 from ledger.store import CHECKPOINT_EVERY, Head, Row, Store
 from ledger.suite import CharterManifest
+
+_JUMP_SECONDS = 60  # before a charter says how far clocks may drift apart
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,7 @@ class Writer:
         reload: Callable[[], State],
         tree: Tree,
         log_key: SignerKey,
-        clock: Clock,
+        clock: ClockWatch,
         on_close: Callable[[], None],
     ) -> None:
         """Take the parts that `ledger.log` opened.
@@ -93,7 +96,7 @@ class Writer:
 
     def now(self) -> datetime:
         """Return what the ledger's clock says, as drafts need it."""
-        return self._clock()
+        return self._now()
 
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.
@@ -134,11 +137,9 @@ class Writer:
         return row
 
     def _admit(self, submission: Submission, event: LedgerEvent, digest: str) -> Row:
-        # Never earlier than the previous entry: order is the index, and a step
-        # back of the clock shows as a finding, not as a disorder.
-        received_at = self._clock()
-        if self._received_at is not None:
-            received_at = max(received_at, self._received_at)
+        # Never earlier than the previous entry: order is the index, and a small
+        # step back of the clock shows as a finding, not as a disorder.
+        received_at = self._now()
         recorded = Recorded(
             seq=self._tree.size,
             received_at=received_at,
@@ -148,6 +149,7 @@ class Writer:
         )
         self._require_not_behind(event)
         step(self.state, recorded)
+        self.behind = None
         self._received_at = received_at
         row = self._row(recorded, submission)
         self._tree.append(row.leaf)
@@ -236,6 +238,11 @@ class Writer:
         origin = self._log_key.name if charter is None else charter.origin
         return Checkpoint(origin=origin, size=self._tree.size, root=self._tree.root())
 
+    def _now(self) -> datetime:
+        charter = self.state.charter
+        jump_seconds = _JUMP_SECONDS if charter is None else charter.clock_jump_seconds
+        return self._clock.now(self._received_at, jump_seconds)
+
     def _note(self) -> str:
         return sign_checkpoint(self.checkpoint(), self._log_key)
 
@@ -243,6 +250,7 @@ class Writer:
         """Let the lock go. What was staged and not committed is gone."""
         try:
             if self._stopped is None and os.getpid() == self._pid:
+                self._clock.save()
                 self._store.roll_back()
                 self._store.checkpoint_wal()
                 if self.mark is not None:
@@ -280,7 +288,6 @@ class Writer:
             return
         manifest = event.manifest if isinstance(event, SuiteFrozen) else None
         if isinstance(manifest, CharterManifest) and manifest.continues == self.behind:
-            self.behind = None
             return
         ahead = parse_checkpoint(split_note(self.behind)[0])
         msg = (

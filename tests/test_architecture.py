@@ -53,7 +53,7 @@ GROUND_FLOOR = {
         "rules_resolution",
         "rules",
     ),
-    "disk": ("durable", "blobs", "anchor", "folder", "index", "store"),
+    "disk": ("durable", "blobs", "anchor", "clock_watch", "folder", "index", "store"),
     "the log": ("replay", "writer", "log"),
     "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts"),
 }

@@ -2,12 +2,14 @@
 
 import os
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
 import pytest
 
 from ledger.anchor import mark_path
+from ledger.clock_watch import ClockWatch
 from ledger.errors import (
     CorruptLogError,
     RefusedError,
@@ -19,7 +21,7 @@ from ledger.folder import Folder
 from ledger.log import open_reader, open_writer
 from ledger.store import CHECKPOINT_EVERY, Head, open_store
 from ledger.writer import Receipt
-from tests.workshop import Workshop, key_of
+from tests.workshop import BEGAN, Workshop, key_of
 
 
 @pytest.fixture
@@ -278,6 +280,46 @@ def test_the_ledger_s_clock_never_steps_back_in_the_log(workshop: Workshop) -> N
     assert isinstance(first, Receipt)
     assert isinstance(second, Receipt)
     assert second.received_at == first.received_at
+
+
+def test_a_clock_set_back_by_more_than_the_charter_allows_stops_appends(
+    workshop: Workshop,
+) -> None:
+    history = workshop.history(2)
+    with workshop.writer() as writer:
+        writer.append([next(history)])
+        later = workshop.signed(workshop.opened(workshop.question(9)))
+        workshop.wait(seconds=-61)
+        (answer,) = writer.append([later])
+    assert isinstance(answer, RefusedError)
+    assert answer.code == "clock-jumped"
+    assert "doctor --accept-clock" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("drift", "is_refused"), [(60, False), (61, True), (-61, True)]
+)
+def test_a_wall_clock_is_held_against_the_steady_one(
+    tmp_path: Path, drift: int, verdict: str
+) -> None:
+    wall, steady = [BEGAN], [1000.0]
+    file = tmp_path / "clock"
+
+    def watch(boot: str = "one") -> ClockWatch:
+        return ClockWatch(lambda: wall[0], lambda: steady[0], boot=boot, file=file)
+
+    watch().save()
+    steady[0] += 3600
+    wall[0] += timedelta(seconds=3600 + drift)
+    # Another process of the same boot notices; after a reboot nothing is known.
+    watch("two").now(None, 60)
+    if verdict == "ok":
+        assert watch().now(None, 60) == wall[0]
+        return
+    with pytest.raises(RefusedError, match="clock-jumped"):
+        watch().now(None, 60)
+    watch().accept()
+    assert watch().now(None, 60) == wall[0]
 
 
 def test_a_log_key_that_the_charter_does_not_list_writes_nothing(

@@ -1,0 +1,98 @@
+"""Two clocks that must agree: the wall's and one that only counts.
+
+A wall clock that was set forward would stamp forecasts of today as of tomorrow;
+one that was set back would make everything late look early. When both clocks
+drift apart by more than the charter allows, nothing is written until an
+operator has looked.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from ledger.clock import Clock, from_micros, instant_text, micros
+from ledger.errors import RefusedError
+
+# Seconds since the machine started, sleep included.
+Steady = Callable[[], float]
+_REMEDY = "set the clock right, then run `ledger doctor --accept-clock`"
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """Both clocks at one moment of one boot."""
+
+    boot: str
+    wall_micros: int
+    steady_seconds: float
+
+
+class ClockWatch:
+    """Reads the wall clock and refuses a reading that cannot be right.
+
+    `file` keeps the last accepted reading between processes; it concerns one boot
+    of one machine and may be lost without harm.
+    """
+
+    def __init__(
+        self, clock: Clock, steady: Steady | None, *, boot: str, file: Path
+    ) -> None:
+        """Take the clocks; without a steady one only steps back are noticed."""
+        self._clock = clock
+        self._steady = steady
+        self._boot = boot
+        self._file = file
+        self._accepted = self._load() or self._reading()
+
+    def now(self, last: datetime | None, jump_seconds: int) -> datetime:
+        """Return the wall clock's instant, never before `last`.
+
+        Raises `RefusedError` (`clock-jumped`) when it stepped back by more than
+        `jump_seconds`, or drifted from the steady clock by more than that.
+        """
+        wall = self._clock()
+        if last is not None and wall < last - timedelta(seconds=jump_seconds):
+            msg = f"the clock says {instant_text(wall)}, and the last entry was received {instant_text(last)}: {_REMEDY}"
+            raise RefusedError("clock-jumped", msg)
+        drift = self.drift_seconds()
+        if abs(drift) > jump_seconds:
+            msg = f"the clock moved {drift:+.0f} s against the machine's steady clock, and {jump_seconds} s are allowed: {_REMEDY}"
+            raise RefusedError("clock-jumped", msg)
+        return wall if last is None else max(wall, last)
+
+    def drift_seconds(self) -> float:
+        """Return how far the wall clock has run ahead of the steady one."""
+        reading, accepted = self._reading(), self._accepted
+        if reading is None or accepted is None:
+            return 0.0
+        gone = from_micros(reading.wall_micros) - from_micros(accepted.wall_micros)
+        return gone.total_seconds() - (reading.steady_seconds - accepted.steady_seconds)
+
+    def accept(self) -> None:
+        """Take both clocks as they stand: an operator has looked at them."""
+        self._accepted = self._reading()
+        self.save()
+
+    def save(self) -> None:
+        """Keep the accepted reading for the next process."""
+        if self._accepted is not None:
+            self._file.write_bytes(msgspec.json.encode(self._accepted))
+
+    def _reading(self) -> Reading | None:
+        if self._steady is None:
+            return None
+        return Reading(
+            boot=self._boot,
+            wall_micros=micros(self._clock()),
+            steady_seconds=self._steady(),
+        )
+
+    def _load(self) -> Reading | None:
+        if self._steady is None:
+            return None
+        try:
+            reading = msgspec.json.decode(self._file.read_bytes(), type=Reading)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+        return reading if reading.boot == self._boot else None
