@@ -35,6 +35,9 @@ COMMANDS = {
     "init": Entry(SET_UP, "init:init", "Make a ledger, its keys and its charter."),
     "keys": Entry(SET_UP, "keys:app", "Make, show and list keys."),
     "suite": Entry(SET_UP, "suite:app", "Write, check, freeze and show suites."),
+    "demo": Entry(
+        SET_UP, "demo:demo", "Show all of it at work, in a temporary folder."
+    ),
     "append": Entry(
         WRITE, "append:append", "Append drafts or signed events, a line each."
     ),
@@ -44,6 +47,9 @@ COMMANDS = {
     "update": Entry(WRITE, "update:update", "Add a later forecast to a chain."),
     "resolve": Entry(
         WRITE, "resolve:resolve", "Open a question, or record what happened."
+    ),
+    "import": Entry(
+        WRITE, "importing:app", "Turn files of other projects into drafts."
     ),
     "log": Entry(READ, "log:log", "List the events of the log in order."),
     "show": Entry(

@@ -64,10 +64,10 @@ class Report(msgspec.Struct, kw_only=True):
 # Why a row can be skipped, as the report says it.
 REASONS = {
     "combination": "a combination of several questions",
-    "round-too-young": f"its round is not {BOARD_AGE.days} days old as of that date",
-    "unknown-source": "its source is none that ForecastBench documents",
-    "unknown-horizon": "its resolution date is at none of the documented horizons",
-    "repeated": "the same question of the same round, said before",
+    "round-too-young": f"of a round that is not {BOARD_AGE.days} days old as of that date",
+    "unknown-source": "of a source that ForecastBench does not document",
+    "unknown-horizon": "at none of the documented horizons",
+    "repeated": "of a unit that an earlier row is about",
 }
 
 

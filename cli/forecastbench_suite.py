@@ -11,6 +11,7 @@ from ledger.cli.forecastbench import (
     MARKETS,
 )
 from ledger.cli.forecastbench_plan import Plan
+from ledger.cli.standard_rules import RULES
 
 _REFERENCE = "past-rate"
 
@@ -91,55 +92,7 @@ prior_weight       = "0"
 exclude_own_target = true        # a question of an earlier round does not forecast itself
 half_life_days     = 0
 
-[scoring]
-reference     = $reference
-primary       = "brier"
-clip          = "0.001"
-decisive      = ["0.1", "0.9"]
-ece           = "equal_width_left_closed/10"
-min_bin       = 20
-average_ovr   = false
-baseline_fill = false
-
-[statistics]
-level          = "0.95"
-resamples      = 2000
-root_seed      = "manifest"
-permutations   = 9999
-min_clusters   = 10
-few_clusters   = 30
-min_class      = 10
-min_class_gate = 100
-min_curve      = 200
-min_slice      = 30
-max_undefined  = "0.01"
-looks          = []
-min_training   = 0
-
-[gates.calibration]
-slope     = ["0.7", "1.4"]
-intercept = ["-0.4", "0.4"]
-
-[gates.permutation]
-alpha    = "0.05"
-retained = "0.5"
-strata   = ["template", "horizon", "slot"]
-
-[gates.four_bar]
-allow_calibration_warn = true
-
-[gates.promotion]
-trivial_gain = "0.005"
-loss_margin  = "0.01"
-slices       = ["tag:kind"]
-
-[prequential]
-fading    = "0.99"
-window    = 100
-ph_delta  = "0.05"
-ph_lambda = "0.5"
-recovery  = "0.01"
-""")
+$rules""")
 
 _COMPETITOR = Template("""\
 [[competitors]]
@@ -170,6 +123,7 @@ def suite_toml(plan: Plan, owner: str) -> str:
             for each in plan.forecasters
         ),
         reference=_quoted(_REFERENCE),
+        rules=RULES.substitute(reference=_quoted(_REFERENCE), looks="[]"),
     )
 
 

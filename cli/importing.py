@@ -16,19 +16,13 @@ from ledger.cli.forecastbench_files import Row, read_rows
 from ledger.cli.forecastbench_plan import REASONS, Plan, Report, forecasters_of
 from ledger.cli.forecastbench_suite import suite_toml
 from ledger.cli.options import Json
-from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
+from ledger.cli.teaching import SETTINGS, TaughtCommand, group
 from ledger.errors import UsageError
 
 _STANDARD = "-"
 _CONSTANTS = ("always-0=0", "always-0.5=0.5", "always-1=1")
 
-app = typer.Typer(
-    cls=TaughtGroup,
-    context_settings=SETTINGS,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    add_completion=False,
-)
+app = group()
 
 
 @app.callback()
@@ -169,20 +163,24 @@ def _say(report: Report, *, as_json: bool, beside_drafts: bool) -> None:
 
 def _sentences(report: Report) -> Iterator[str]:
     yield (
-        f"{report.rows:,} rows read: {sum(report.units.values()):,} units "
-        f"({_counted(report.units)}) in {len(report.rounds)} rounds"
+        f"{_some(report.rows, 'row')} read: {_some(sum(report.units.values()), 'unit')} "
+        f"({_counted(report.units)}) in {_some(len(report.rounds), 'round')}"
     )
-    yield f"{sum(report.drafts.values()):,} drafts: {_counted(report.drafts)}"
+    yield f"{_some(sum(report.drafts.values()), 'draft')}: {_counted(report.drafts)}"
     if report.pending:
-        yield f"{report.pending:,} units stay PENDING: the file has no outcome of them"
+        yield f"PENDING: {_some(report.pending, 'unit')} without an outcome in this file"
     for name, skipped in report.skipped.items():
         more = ", …" if skipped.count > len(skipped.places) else ""
         where = ", ".join(skipped.places) + more
-        yield f"{skipped.count:,} rows skipped: {REASONS[name]} ({where})"
+        yield f"skipped: {_some(skipped.count, 'row')}, {REASONS[name]} ({where})"
     for name, count in report.rounded.items():
-        yield f"{name}: {count:,} forecasts rounded to millionths"
+        yield f"rounded: {_some(count, 'forecast')} of {name}, to millionths"
     for name, count in report.without_forecast.items():
-        yield f"{name}: no forecast for {count:,} units"
+        yield f"missing: {_some(count, 'unit')} without a forecast of {name}"
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _counted(counts: dict[str, int]) -> str:

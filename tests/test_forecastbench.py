@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ledger.cli.app import run
 from ledger.cli.forecastbench import convert
 from ledger.cli.forecastbench_files import read_rows
 from ledger.cli.forecastbench_plan import (
@@ -402,3 +403,100 @@ def test_the_suite_of_an_import_can_be_frozen_as_it_is() -> None:
         "past-rate",
     ]
     assert frozen.scoring.reference == "past-rate"
+
+
+def command(
+    capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0
+) -> tuple[str, str]:
+    """Run `ledger import forecastbench`; return what it printed where."""
+    with pytest.raises(SystemExit) as exited:
+        run(["import", "forecastbench", *arguments])
+    assert exited.value.code == status
+    printed = capsys.readouterr()
+    return printed.out, printed.err
+
+
+@pytest.fixture
+def resolutions(tmp_path: Path) -> Path:
+    lines = [
+        HEADER,
+        "2025-03-02,fred,GDP,2025-03-09,1.0,True",
+        "2025-03-02,infer,9,2025-04-01,0.5,False",
+        "2025-03-02,fred,GDP,2025-03-10,1.0,True",
+    ]
+    file = tmp_path / "resolutions.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_the_command_prints_drafts_and_accounts_for_every_row(
+    capsys: pytest.CaptureFixture[str], resolutions: Path
+) -> None:
+    out, err = command(capsys, str(resolutions), "--forecaster", "third=0.3333333")
+
+    assert [json.loads(line)["type"] for line in out.splitlines()] == [
+        "ResolutionRecorded",
+        "ForecastSealed",
+        "ResolutionRecorded",
+        "ResolutionRecorded",
+        "ForecastSealed",
+    ]
+    assert err.splitlines() == [
+        "3 rows read: 2 units (dataset 1, market 1) in 1 round",
+        "5 drafts: PENDING 2, ForecastSealed 2, RESOLVED 1",
+        "PENDING: 1 unit without an outcome in this file",
+        "skipped: 1 row, at none of the documented horizons (line 4)",
+        "rounded: 2 forecasts of third, to millionths",
+    ]
+
+
+def test_the_command_reports_in_json_beside_its_file(
+    capsys: pytest.CaptureFixture[str], resolutions: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "drafts.jsonl"
+    out, err = command(capsys, str(resolutions), "--out", str(file), "--json")
+    report = json.loads(out)
+
+    assert err == ""
+    assert report["rows"] == 3
+    assert report["drafts"] == {"PENDING": 2, "ForecastSealed": 6, "RESOLVED": 1}
+    assert report["skipped"]["unknown-horizon"] == {"count": 1, "places": ["line 4"]}
+    assert len(file.read_text().splitlines()) == 9
+    out, err = command(capsys, str(resolutions), "--json")
+    assert (out, json.loads(err)) == (file.read_text(), report)
+
+
+def test_a_refused_import_leaves_no_file(
+    capsys: pytest.CaptureFixture[str], resolutions: Path, tmp_path: Path
+) -> None:
+    with resolutions.open("a") as more:
+        more.write("2025-03-02,fred,GDP,2025-03-09,0.0,True\n")
+    file = tmp_path / "drafts.jsonl"
+    _, err = command(capsys, str(resolutions), "--out", str(file), status=2)
+
+    assert "resolved to 1.0 in line 2, and to 0.0 in line 5" in err
+    assert list(tmp_path.iterdir()) == [resolutions]
+
+
+def test_the_command_prints_the_suite_that_takes_its_drafts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out, _ = command(capsys, "--suite-toml", "--suite", "bench@v2", "--owner", "eve")
+    manifest = manifest_from_toml(out)
+
+    assert manifest["suite"] == "bench@v2"
+    assert manifest["owner"] == "eve"
+    assert [each["name"] for each in manifest["competitors"]] == [
+        "always-0",
+        "always-0.5",
+        "always-1",
+        "past-rate",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [[], ["r.csv", "--as-of", "yesterday"]])
+def test_the_command_says_what_it_lacks(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    _, err = command(capsys, *arguments, status=2)
+    assert err.startswith("error: ")
