@@ -11,8 +11,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
-from nacl import bindings
-from nacl.exceptions import CryptoError
+from nacl import _sodium, bindings
 
 from ledger.errors import CorruptLogError, UsageError
 
@@ -95,18 +94,27 @@ def sign_payload(payload: bytes, signer: SignerKey) -> bytes:
 
 def verifies(message: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether `signature` over `message` is by `public`, as libsodium judges."""
-    if len(signature) != bindings.crypto_sign_BYTES:
+    if len(signature) != bindings.crypto_sign_BYTES or len(public) != PUBLIC_BYTES:
         return False
-    try:
-        bindings.crypto_sign_open(signature + message, public)
-    except (CryptoError, ValueError):
-        return False
-    return True
+    return _opens(signature + message, public)
 
 
 def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether an entry's signature covers exactly these payload bytes."""
-    return verifies(_DSSE_HEAD + b"%d " % len(payload) + payload, signature, public)
+    if len(signature) != bindings.crypto_sign_BYTES or len(public) != PUBLIC_BYTES:
+        return False
+    return _opens(b"%b%b%d %b" % (signature, _DSSE_HEAD, len(payload), payload), public)
+
+
+def _opens(signed: bytes, public: bytes) -> bool:
+    # The raw binding: nacl's own function copies the message out, which nobody
+    # here wants, and that costs a tenth of the time of a signature.
+    return bool(
+        _sodium.lib.crypto_sign_open(
+            _sodium.ffi.NULL, _sodium.ffi.NULL, signed, len(signed), public
+        )
+        == 0
+    )
 
 
 def is_sound_key(public: bytes) -> bool:
