@@ -14,20 +14,19 @@ Missing = str  # one sentence without its full stop
 class PinKeeper:
     """Keeps what suites pin, and takes it back where the suite is not frozen."""
 
-    def __init__(self, folder: Folder, beside: Path) -> None:
-        """Look for files in `beside`, and keep them in the ledger's blobs."""
+    def __init__(self, folder: Folder) -> None:
+        """Keep files in the ledger's blobs."""
         self._folder = folder
-        self._beside = beside
         self._fresh: list[str] = []
 
-    def keep(self, manifest: SuiteManifest) -> int:
-        """Keep every pinned file; return a mark that `undo` takes.
+    def keep(self, manifest: SuiteManifest, beside: Path) -> int:
+        """Keep every pinned file that lies `beside`; return a mark for `undo`.
 
         Raises `RefusedError` that names each file which is missing or is another one
         now, and each question list that holds no questions.
         """
         mark = len(self._fresh)
-        found, problems = pinned_files(manifest, self._beside, self._folder)
+        found, problems = pinned_files(manifest, beside, self._folder)
         if problems:
             msg = f"{manifest.suite} cannot be frozen: {'; '.join(problems)}"
             raise RefusedError("pin-unfit", msg)

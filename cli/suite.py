@@ -206,9 +206,9 @@ def freeze(
         }
         event = drafts.event(draft, writer.state, clock()())
         assert isinstance(event, SuiteFrozen)
-        keeper = PinKeeper(folder, _beside(file))
+        keeper = PinKeeper(folder)
         if isinstance(event.manifest, SuiteManifest):
-            keeper.keep(event.manifest)
+            keeper.keep(event.manifest, _beside(file))
         try:
             receipt = submit(event, ring, writer)
         except RefusedError:

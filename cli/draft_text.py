@@ -1,0 +1,52 @@
+"""A draft's JSON, read so that nothing in it is lost or read in two ways."""
+
+import json
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from ledger.errors import RefusedError
+from ledger.suite_words import shown
+
+
+def read_draft(content: bytes) -> dict[str, object]:
+    """Return the object that `content` is, its numbers exact.
+
+    Raises `RefusedError`: `not-json` for what is no JSON, names a key twice or holds
+    something that is no number, `draft-unfit` for what is no object.
+    """
+    try:
+        draft = json.loads(
+            content.decode(),
+            object_pairs_hook=_object,
+            parse_float=Decimal,
+            parse_constant=_no_number,
+        )
+    except UnicodeDecodeError as error:
+        raise _not_json(f"byte {error.start + 1} is no UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _not_json(f"{error.msg} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise _not_json("it nests too deeply") from None
+    except (ValueError, ArithmeticError):
+        raise _not_json("a number has too many digits") from None
+    if not isinstance(draft, dict):
+        msg = f"this is {shown(draft)}: a draft is one JSON object"
+        raise RefusedError("draft-unfit", msg)
+    return draft
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in made:
+            raise _not_json(f"the key {name!r} stands twice in one object")
+        made[name] = value
+    return made
+
+
+def _no_number(text: str) -> NoReturn:
+    raise _not_json(f"{text} is no number")
+
+
+def _not_json(why: str) -> RefusedError:
+    return RefusedError("not-json", f"this is no JSON to go by: {why}")
