@@ -59,7 +59,7 @@ COMMANDS = {
         READ, "status:status", "Tell how far the ledger is and what it holds."
     ),
     "checkpoint": Entry(
-        READ, "checkpoint:checkpoint", "Print the newest signed checkpoint."
+        READ, "status:checkpoint", "Print the newest signed checkpoint."
     ),
     "rows": Entry(
         READ, "rows:rows", "Print the scores, a row for each forecaster and slot."
@@ -109,6 +109,10 @@ class Commands(TaughtGroup):
             # Whoever read the output has seen enough.
             failure.forget_output()
             raise typer.Exit(failure.PIPE_CLOSED) from None
+        except OSError as error:
+            refused = failure.of_system(error)
+            failure.report(refused, as_json=ctx.meta.get(AS_JSON, False))
+            raise typer.Exit(failure.exit_code(refused)) from error
 
 
 def load(name: str) -> TyperCommand | TyperGroup:

@@ -11,6 +11,7 @@ from ledger.errors import (
     LedgerError,
     RefusedError,
     UncheckableError,
+    UsageError,
     WriterStoppedError,
 )
 
@@ -43,6 +44,12 @@ def code(error: LedgerError) -> str:
             return "writer-stopped"
         case _:
             return "usage"
+
+
+def of_system(error: OSError) -> UsageError:
+    """Return what the operating system refused, as an error of the command."""
+    what = f"{error.filename}: " if error.filename else ""
+    return UsageError(f"{what}{error.strerror or error}")
 
 
 def described(error: LedgerError) -> dict[str, str]:
