@@ -1,0 +1,134 @@
+"""The log as it lies on disk, before any of it is believed.
+
+Columns are read as bytes, whatever is in them, and by position rather than by
+count, so that no gap, type or encoding can hide what stands behind it.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ledger.errors import CorruptLogError
+from ledger.projections.audit_report import (
+    Check,
+    holds,
+    is_false,
+)
+from ledger.store import SCHEMA, Store
+
+# Position, received_at, author, sig, payload, leaf, event_id.
+RawEntry = tuple[int, bytes, bytes, bytes, bytes, bytes, bytes]
+
+_FIRST = -(2**63)  # the least that SQLite can number a row with
+_SELECT = (
+    "SELECT seq, CAST(received_at AS BLOB), {} "
+    "FROM entries WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?"
+)
+_COLUMNS = ("author", "sig", "payload", "leaf", "event_id")
+# integrity_check has seen the types, but not that text is text.
+_SOUND = _SELECT.format(", ".join(_COLUMNS))
+# A damaged page can answer text, or NULL where the schema has none.
+_UNSOUND = _SELECT.format(
+    ", ".join(f"ifnull(CAST({column} AS BLOB), x'')" for column in _COLUMNS)
+)
+# One statement sees one state of the log, whatever a writer does meanwhile.
+_AROUND = (
+    "SELECT 'last', max(seq), x'', x'' FROM entries "
+    "UNION ALL SELECT 'head', CAST(size AS INTEGER), CAST(edge AS BLOB), "
+    "CAST(note AS BLOB) FROM head "
+    "UNION ALL SELECT 'checkpoint', size, x'', CAST(note AS BLOB) FROM checkpoints "
+    "UNION ALL SELECT 'witness', CAST(size AS INTEGER), x'', CAST(line AS BLOB) "
+    "FROM cosignatures"
+)
+_TABLES = tuple(sql for sql in SCHEMA if sql.startswith("CREATE TABLE"))
+
+
+class StoredHead(msgspec.Struct, frozen=True):
+    """The head's row: what the last commit says that the log is."""
+
+    size: int
+    edge: bytes
+    note: bytes
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored beside the entries, and the position of the last of them."""
+
+    last: int | None
+    head: StoredHead | None
+    checkpoints: tuple[tuple[int, bytes], ...]
+    cosignatures: tuple[tuple[int, bytes], ...]
+
+
+def check_storage(store: Store) -> Check:
+    """Return whether the file is sound and its schema exactly the log's own."""
+    try:
+        problems = store.problems()
+    except CorruptLogError as error:
+        return is_false("storage", 0, error.reason)
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return is_false("storage", len(_TABLES), problems[0] + more)
+    return holds("storage", len(_TABLES), "integrity_check and schema")
+
+
+def has_tables(store: Store) -> bool:
+    """Tell whether the tables are those of a log, so that reading them means anything."""
+    found = store.ask("SELECT sql FROM sqlite_master WHERE type = 'table'")
+    return {sql for (sql,) in found}.issuperset(_TABLES)
+
+
+def read_around(store: Store) -> Around:
+    """Return everything but the entries, of one moment.
+
+    Raises `CorruptLogError` where SQLite cannot read it.
+    """
+    last, head, notes, lines = None, None, [], []
+    for what, number, edge, content in store.ask(_AROUND):
+        match what:
+            case "last":
+                last = number
+            case "head":
+                head = StoredHead(number or 0, edge or b"", content or b"")
+            case "checkpoint":
+                notes.append((number, content or b""))
+            case _:
+                lines.append((number or 0, content or b""))
+    return Around(
+        last=last,
+        head=head,
+        checkpoints=tuple(sorted(notes)),
+        cosignatures=tuple(sorted(lines)),
+    )
+
+
+class Entries:
+    """Reads entries by position, through a connection of its own process."""
+
+    def __init__(self, store: Store, *, is_sound: bool) -> None:
+        """Take a store; `is_sound` says that `check_storage` held."""
+        self._store = store
+        self._query = _SOUND if is_sound else _UNSOUND
+
+    def read(self, first: int, last: int, limit: int) -> list[RawEntry]:
+        """Return at most `limit` entries of the positions from `first` to `last`."""
+        return list(self._store.ask(self._query, (first, last, limit)))
+
+    def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
+        """Yield all entries up to the position `last`, in order, `limit` at a time.
+
+        Raises `CorruptLogError` at the first entry that SQLite cannot read.
+        """
+        first = _FIRST
+        while last is not None and first <= last:
+            try:
+                batch = self.read(first, last, limit)
+            except CorruptLogError as error:
+                if limit == 1:
+                    raise CorruptLogError(error.reason, seq=max(first, 0)) from None
+                limit = 1  # what stands before the damage is still to be judged
+                continue
+            if not batch:
+                return
+            yield batch
+            first = batch[-1][0] + 1
