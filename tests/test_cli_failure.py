@@ -1,0 +1,233 @@
+"""What goes wrong: one sentence, one exit code, and never a traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ledger.cli import failure
+from ledger.cli.context import find_ledger, state_home
+from ledger.errors import (
+    CorruptLogError,
+    LedgerError,
+    RefusedError,
+    UncheckableError,
+    UsageError,
+    WriterStoppedError,
+)
+from ledger.writer import Writer
+from tests.console import Console
+from tests.court import BAR
+from tests.source_tree import REPOSITORY
+
+ERRORS: dict[str, tuple[LedgerError, int, str]] = {
+    "a refusal": (RefusedError("sum-not-one", "it sums to 2"), 2, "sum-not-one"),
+    "a misuse": (UsageError("no such ledger"), 2, "usage"),
+    "a falsehood": (CorruptLogError("a hash is wrong", seq=3), 1, "corrupt-log"),
+    "the unknown": (WriterStoppedError("restart"), 1, "writer-stopped"),
+    "the unchecked": (UncheckableError("a key is missing"), 3, "uncheckable"),
+}
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Console:
+    return Console(tmp_path).found()
+
+
+@pytest.mark.parametrize(("error", "code", "name"), ERRORS.values(), ids=ERRORS)
+def test_every_error_has_an_exit_code_and_a_name(
+    error: LedgerError, code: int, name: str
+) -> None:
+    assert failure.exit_code(error) == code
+    assert failure.described(error)["code"] == name
+
+
+@pytest.mark.parametrize(("error", "code", "name"), ERRORS.values(), ids=ERRORS)
+def test_an_error_is_a_sentence_for_people_and_an_object_for_programs(
+    console: Console,
+    monkeypatch: pytest.MonkeyPatch,
+    error: LedgerError,
+    code: int,
+    name: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ledger.cli.status.standing", fail)
+    shown = console.here("status")
+    assert (shown.code, shown.stdout) == (code, "")
+    assert len(shown.stderr.splitlines()) == 1
+    assert str(error) in shown.stderr
+    told = console.here("status", "--json")
+    assert (told.code, told.stderr) == (code, "")
+    assert told.object["error"]["code"] == name
+    assert told.object["error"]["message"] in str(error)
+
+
+def test_an_error_of_the_system_is_a_sentence_too(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "log.db")
+
+    monkeypatch.setattr("ledger.cli.status.standing", fail)
+    shown = console.here("status")
+    assert (shown.code, shown.stderr) == (2, "error: log.db: Permission denied\n")
+
+
+def test_an_interrupt_ends_quietly(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ledger.cli.status.standing", interrupt)
+    shown = console.here("status")
+    assert (shown.code, shown.stdout, shown.stderr) == (130, "", "")
+
+
+def test_a_fault_of_the_program_is_not_hidden(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("ledger.cli.status.standing", crash)
+    with pytest.raises(AssertionError):
+        console.here("status")
+
+
+def test_no_receipt_is_printed_for_what_may_not_be_durable(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = console.must("suite", "new", "w", "--track", "world").stdout
+    (console.home / "w.toml").write_text(text)
+    draft = '{"type":"SuiteFrozen","author":"evaluator","file":"w.toml"}\n'
+    (console.home / "drafts.jsonl").write_text("nonsense\n" + draft)
+
+    def fail(_: Writer) -> None:
+        msg = "the disk failed"
+        raise WriterStoppedError(msg)
+
+    monkeypatch.setattr(Writer, "commit", fail)
+    shown = console.here("append", console.home / "drafts.jsonl", "--json")
+    assert shown.code == 1
+    error = shown.object["error"]
+    assert error["code"] == "writer-stopped"
+    assert (
+        error["message"] == "lines 1 to 2 may or may not be in the log: the disk failed"
+    )
+
+
+def test_a_second_writer_is_told_that_there_is_one(console: Console) -> None:
+    from ledger.cli.context import writing
+    from ledger.folder import Folder
+
+    with writing(Folder(console.ledger)):
+        shown = console.here("append", "-", stdin="{}")
+    assert shown.code == 2
+    assert "another process writes to" in shown.stderr
+
+
+# --- Which ledger ---------------------------------------------------------------------
+
+
+def test_a_ledger_is_named_before_or_after_the_command(console: Console) -> None:
+    after = console.must("status", "--ledger", console.ledger, "--json")
+    before = console.must("--ledger", console.ledger, "status", "--json")
+    group = console.must("--ledger", console.ledger, "suite", "list", "--json")
+    assert before.stdout == after.stdout
+    assert group.stdout == ""
+
+
+def test_what_is_said_after_the_command_counts(console: Console) -> None:
+    nowhere = console.home / "none"
+    console.must("--ledger", nowhere, "status", "--ledger", console.ledger)
+    assert console.run("--ledger", nowhere, "status").code == 2
+
+
+def test_the_environment_and_the_current_folder_name_a_ledger(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(console.ledger)
+    assert console.run("status").code == 0
+    assert find_ledger(None).path == Path()
+    monkeypatch.chdir(console.home)
+    shown = console.run("status")
+    assert shown.code == 2
+    assert "--ledger DIR or LEDGER_DIR" in shown.stderr
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from ledger.cli.main import main; main()", *words],
+        capture_output=True, check=False, text=True, cwd=REPOSITORY,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_a_process_reads_its_environment(console: Console) -> None:
+    done = run("status", "--json", LEDGER_DIR=str(console.ledger))
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert '"entries":1' in done.stdout
+
+
+def test_a_closed_pipe_ends_a_command_quietly(console: Console) -> None:
+    console.frozen()
+    opened = {
+        "type": "ResolutionRecorded", "author": "issuer", "suite": "piper-self@v1",
+        "status": "PENDING",
+    }  # fmt: skip
+    drafts = [
+        {
+            **opened,
+            "question": {
+                "template": "dispatch-pass", "id": f"d-{number}", "horizon": "24h",
+                "opened_at": "now", "cutoff_at": "+1h", "resolve_by": "+2h",
+                "acceptance_hash": BAR,
+            },
+        }
+        for number in range(400)
+    ]  # fmt: skip
+    assert console.append(*drafts).code == 0
+    program = "from ledger.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "log", "--json"]
+    with subprocess.Popen(
+        [*command, "--ledger", str(console.ledger)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_taken"), [("/somewhere", True), ("somewhere", False), ("", False)]
+)
+def test_only_an_absolute_state_home_counts(
+    monkeypatch: pytest.MonkeyPatch, stated: str, *, is_taken: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", stated)
+    assert (state_home() == Path(stated)) is is_taken
+    assert state_home().is_absolute()
+
+
+def test_colours_are_for_terminals_that_want_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from ledger.cli import render
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in render.styled("no", "red", Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert render.styled("no", "red", Terminal()) == "no"
