@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ledger.cli.options import LEDGER_DIR
-from ledger.clock import Clock, system_clock
+from ledger.clock import Clock, steady_seconds, system_clock
 from ledger.errors import RefusedError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key, read_keys
@@ -108,7 +108,13 @@ class KeyRing:
 def writing(folder: Folder) -> Iterator[Writer]:
     """Take the ledger's lock for one command, and give its writer."""
     log_key = read_key(folder.log_key)
-    with open_writer(folder, log_key, clock=clock(), state_home=state_home()) as writer:
+    with open_writer(
+        folder,
+        log_key,
+        clock=clock(),
+        state_home=state_home(),
+        steady=steady_seconds,
+    ) as writer:
         yield writer
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from ledger import codec
 from ledger.cli.context import clock, state_home
+from ledger.clock import steady_seconds
 from ledger.errors import UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
@@ -140,6 +141,7 @@ def found(folder: Path, founding: Founding) -> Receipt:
             founding.log_key,
             clock=clock(),
             state_home=state_home(),
+            steady=steady_seconds,
         )
 
 

@@ -21,18 +21,23 @@ _REMEDY = "set the clock right, then run `ledger doctor --accept-clock`"
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """Both clocks at one moment of one boot."""
+    """Both clocks at one moment of one boot.
+
+    An operator has looked at entries received up to `excused_micros`, though they
+    are later than the clock: until it gets there, entries keep the last one's time.
+    """
 
     boot: str
     wall_micros: int
     steady_seconds: float
+    excused_micros: int = 0
 
 
 class ClockWatch:
     """Reads the wall clock and refuses a reading that cannot be right.
 
-    `file` keeps the last accepted reading between processes; it concerns one boot
-    of one machine and may be lost without harm.
+    `file` keeps the last accepted reading between processes; but for what is excused,
+    it concerns one boot of one machine. It may be lost without harm.
     """
 
     def __init__(
@@ -52,7 +57,8 @@ class ClockWatch:
         `jump_seconds`, or drifted from the steady clock by more than that.
         """
         wall = self._clock()
-        if last is not None and wall < last - timedelta(seconds=jump_seconds):
+        is_back = last is not None and wall < last - timedelta(seconds=jump_seconds)
+        if last is not None and is_back and not self._excuses(last):
             msg = f"the clock says {instant_text(wall)}, and the last entry was received {instant_text(last)}: {_REMEDY}"
             raise RefusedError("clock-jumped", msg)
         drift = self.drift_seconds()
@@ -69,9 +75,12 @@ class ClockWatch:
         gone = from_micros(reading.wall_micros) - from_micros(accepted.wall_micros)
         return gone.total_seconds() - (reading.steady_seconds - accepted.steady_seconds)
 
-    def accept(self) -> None:
-        """Take both clocks as they stand: an operator has looked at them."""
-        self._accepted = self._reading()
+    def accept(self, last: datetime | None) -> None:
+        """Take both clocks and the last entry's time as they stand, and keep them.
+
+        An operator has looked at them.
+        """
+        self._accepted = self._reading(0 if last is None else micros(last))
         self.save()
 
     def save(self) -> None:
@@ -79,13 +88,19 @@ class ClockWatch:
         if self._accepted is not None:
             self._file.write_bytes(msgspec.json.encode(self._accepted))
 
-    def _reading(self) -> Reading | None:
+    def _excuses(self, last: datetime) -> bool:
+        return (
+            self._accepted is not None and micros(last) <= self._accepted.excused_micros
+        )
+
+    def _reading(self, excused_micros: int = 0) -> Reading | None:
         if self._steady is None:
             return None
         return Reading(
             boot=self._boot,
             wall_micros=micros(self._clock()),
             steady_seconds=self._steady(),
+            excused_micros=excused_micros,
         )
 
     def _load(self) -> Reading | None:
@@ -95,4 +110,6 @@ class ClockWatch:
             reading = msgspec.json.decode(self._file.read_bytes(), type=Reading)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
-        return reading if reading.boot == self._boot else None
+        if reading.boot == self._boot:
+            return reading
+        return self._reading(reading.excused_micros)

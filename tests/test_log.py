@@ -316,8 +316,26 @@ def test_a_wall_clock_is_held_against_the_steady_one(
         return
     with pytest.raises(RefusedError, match="clock-jumped"):
         watch().now(None, 60)
-    watch().accept()
+    watch().accept(None)
     assert watch().now(None, 60) == wall[0]
+
+
+def test_an_entry_of_the_future_stops_appends_until_an_operator_has_looked(
+    tmp_path: Path,
+) -> None:
+    wall, last = [BEGAN], BEGAN + timedelta(days=2)
+
+    def watch(boot: str = "one") -> ClockWatch:
+        return ClockWatch(lambda: wall[0], lambda: 1.0, boot=boot, file=tmp_path / "c")
+
+    with pytest.raises(RefusedError, match="clock-jumped"):
+        watch().now(last, 60)
+    watch().accept(last)
+    for boot in ("one", "two"):
+        # Entries keep the last one's time until the clock has caught up.
+        assert watch(boot).now(last, 60) == last
+        with pytest.raises(RefusedError, match="clock-jumped"):
+            watch(boot).now(last + timedelta(microseconds=1), 60)
 
 
 def test_a_log_key_that_the_charter_does_not_list_writes_nothing(
