@@ -31,8 +31,9 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 class Roster:
     """The principals in force, and all that ever were.
 
-    Names and keys are never reused: a name keeps its role for ever, and a key
-    that once belonged to somebody can belong to nobody else.
+    Names and keys are never reused: a name keeps its role for ever and, once a charter
+    has dropped it, never comes back; a key that once belonged to somebody can belong
+    to nobody else.
     """
 
     def __init__(self) -> None:
@@ -92,6 +93,9 @@ class Roster:
         if was_role != role:
             msg = f"{name} was {was_role} and cannot become {role}: take a new name"
             raise RefusedError("charter-unfit", msg)
+        if name in self._role_of_name and name not in self.members:
+            msg = f"{name} was revoked, and a name never comes back: take a new one"
+            raise RefusedError("name-reused", msg)
         was_name = self._name_of_key.get(key.public, name)
         if was_name != name:
             msg = f"the key of {name} once was {was_name}'s: make a new key"

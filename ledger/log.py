@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ledger.anchor import HighWaterMark, mark_path
+from ledger.charters import log_keys_ever
 from ledger.checkpoint import open_checkpoint
 from ledger.clock import Clock, monotonic_seconds
 from ledger.clock_watch import ClockWatch, Steady
@@ -46,12 +47,11 @@ def create(
         msg = f"{folder.path} holds a ledger already: choose another folder"
         raise UsageError(msg)
     handle = lock(folder.lock)
-    watch = _watch(folder, clock, steady)
+    watch = clock_watch(folder, clock, steady)
     try:
         store = create_store(folder.log)
         with _writer(folder, store, log_key, handle, watch) as writer:
             writer.stage(charter)
-            _require_log_key(writer.state, log_key)
             receipt = writer.commit()[0]
         folder.write_settings(log_key.name, receipt.event_id)
     except BaseException:
@@ -86,7 +86,8 @@ def open_writer(
     except BaseException:
         os.close(handle)
         raise
-    writer = _writer(folder, store, log_key, handle, _watch(folder, clock, steady))
+    watch = clock_watch(folder, clock, steady)
+    writer = _writer(folder, store, log_key, handle, watch)
     try:
         _require_log_key(writer.state, log_key)
         _remember(writer, mark_path(state_home, settings.ledger), store.head())
@@ -96,7 +97,8 @@ def open_writer(
     return writer
 
 
-def _watch(folder: Folder, clock: Clock, steady: Steady | None) -> ClockWatch:
+def clock_watch(folder: Folder, clock: Clock, steady: Steady | None) -> ClockWatch:
+    """Return the watch over a ledger's clock, as its last writer left it."""
     boot = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else ""
     return ClockWatch(clock, steady, boot=boot, file=folder.clock)
 
@@ -173,7 +175,9 @@ def _remember(writer: Writer, path: Path, head: Head) -> None:
     note, charter = writer.mark.note(), writer.state.charter
     if note is None or charter is None:
         return
-    remembered = open_checkpoint(note, log_verifiers(charter), charter.origin)
+    # Any key that the log ever had: it may have been rotated just after this.
+    keys = log_keys_ever(writer.state.charters)
+    remembered = open_checkpoint(note, keys, charter.origin)
     if remembered.size > head.size:
         writer.behind = note
     root = Tree(head.size, head.edge).root()

@@ -4,7 +4,8 @@ Pure functions of a `State` and an event where it would stand; each raises `Refu
 stable code, or lets the event pass. What is late, contradictory or doubtful is
 not refused here: it is recorded, and the projections flag it.
 
-    rules             who may sign, what may be frozen
+    rules             who may sign
+    rules_frozen      which charter or suite may come into force
     rules_question    which question may be asked, and by whom
     rules_forecast    vectors, chains and reveals
     rules_resolution  what may be said to have happened
@@ -13,14 +14,8 @@ not refused here: it is recorded, and the projections flag it.
 from datetime import timedelta
 from typing import assert_never
 
-from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.entry import Recorded
-from ledger.errors import (
-    CorruptLogError,
-    RefusedError,
-    UncheckableError,
-    UsageError,
-)
+from ledger.errors import RefusedError
 from ledger.events import (
     ForecastSealed,
     ForecastUpdated,
@@ -28,13 +23,13 @@ from ledger.events import (
     ResolutionRecorded,
     SuiteFrozen,
 )
-from ledger.ids import CHARTER, parse_version
+from ledger.ids import CHARTER
 from ledger.keys.roster import Member, Role, Roster
 from ledger.rules_forecast import check_seal, check_update
+from ledger.rules_frozen import adopted, check_frozen
 from ledger.rules_resolution import check_resolution
-from ledger.state import State, require_ledger
-from ledger.suite import CharterManifest, SuiteManifest
-from ledger.suite_check import gaps
+from ledger.state import State
+from ledger.suite import CharterManifest
 from ledger.unit import Place
 
 
@@ -60,7 +55,7 @@ def check(state: State, recorded: Recorded) -> Place | None:
         case ResolutionRecorded():
             return check_resolution(state, event, role, recorded.received_at)
         case SuiteFrozen():
-            _check_frozen(state, event)
+            check_frozen(state, event, recorded.seq)
             return None
         case _:
             assert_never(event)
@@ -81,7 +76,7 @@ def _check_first(recorded: Recorded) -> None:
     if manifest.compromised_since or manifest.continues:
         msg = "a first charter has no compromised keys and continues nothing"
         raise RefusedError("charter-unfit", msg)
-    roster = _adopted(Roster(), manifest)
+    roster = adopted(Roster(), manifest)
     _require_key(roster, recorded)
     if roster.members[event.author].role != "root":
         msg = f"{event.author} is no root of the charter that it signs"
@@ -149,101 +144,3 @@ def _check_created(charter: CharterManifest, recorded: Recorded) -> None:
             f"ledger's clock, {recorded.received_at.isoformat()}: check your clock"
         )
         raise RefusedError("created-ahead", msg)
-
-
-def _check_frozen(state: State, event: SuiteFrozen) -> None:
-    try:
-        name, number = parse_version(event.suite)
-    except ValueError as error:
-        raise RefusedError("suite-unfit", str(error)) from None
-    if isinstance(event.manifest, CharterManifest):
-        _check_charter(state, event, name, number, event.manifest)
-    else:
-        _check_suite(state, event, name, number, event.manifest)
-
-
-def _check_version(event: SuiteFrozen, name: str, number: int, latest: int) -> None:
-    if number <= latest:
-        msg = (
-            f"{event.suite} was frozen before: the next version is {name}@v{latest + 1}"
-        )
-        raise RefusedError("frozen-before", msg)
-    expected = f"{name}@v{latest}" if latest else None
-    if number != latest + 1 or event.supersedes != expected:
-        msg = (
-            f"{event.suite} supersedes {event.supersedes or 'nothing'}; the next version "
-            f"is {name}@v{latest + 1} and supersedes {expected or 'nothing'}"
-        )
-        raise RefusedError("supersedes-wrong", msg)
-
-
-def _check_charter(
-    state: State,
-    event: SuiteFrozen,
-    name: str,
-    number: int,
-    manifest: CharterManifest,
-) -> None:
-    if name != CHARTER:
-        msg = f"a charter is frozen as {CHARTER}@vN, not as {event.suite}"
-        raise RefusedError("charter-unfit", msg)
-    _check_version(event, name, number, state.charter_version)
-    in_force = require_ledger(state)
-    if manifest.origin != in_force.origin:
-        msg = f"the origin is {in_force.origin} for ever, not {manifest.origin}"
-        raise RefusedError("charter-unfit", msg)
-    if manifest.continues is not None:
-        _check_continues(manifest)
-    _adopted(state.roster.copy(), manifest)
-
-
-def _check_continues(manifest: CharterManifest) -> None:
-    try:
-        checkpoint = parse_checkpoint(split_note(manifest.continues or "")[0])
-    except CorruptLogError as error:
-        msg = f"`continues` is no checkpoint note: {error.reason}"
-        raise RefusedError("charter-unfit", msg) from None
-    if checkpoint.origin != manifest.origin:
-        msg = f"`continues` is a checkpoint of {checkpoint.origin}, not of this log"
-        raise RefusedError("charter-unfit", msg)
-
-
-def _adopted(roster: Roster, manifest: CharterManifest) -> Roster:
-    try:
-        roster.adopt(manifest.principals, manifest.log_keys)
-    except UsageError as error:
-        raise RefusedError("charter-unfit", str(error)) from None
-    return roster
-
-
-def _check_suite(
-    state: State,
-    event: SuiteFrozen,
-    name: str,
-    number: int,
-    manifest: SuiteManifest,
-) -> None:
-    if name == CHARTER or manifest.suite != event.suite:
-        msg = f"the event freezes {event.suite}, and its manifest is {manifest.suite}"
-        raise RefusedError("suite-unfit", msg)
-    latest = state.latest.get(name, 0)
-    _check_version(event, name, number, latest)
-    owner = manifest.owner
-    if latest:
-        owner = state.suites[f"{name}@v{latest}"].manifest.owner
-    if event.author != owner:
-        msg = (
-            f"{event.suite} may be frozen by its owner, {owner}, not by {event.author}"
-        )
-        raise RefusedError("not-the-owner", msg)
-    # Checked once more in full: the client that froze it may not have done so.
-    roles = {member.name: member.role for member in state.roster.members.values()}
-    problems = gaps(manifest, roles)
-    if problems:
-        unscorable = any(gap.is_unscorable for gap in problems)
-        code = "unscorable-proposition" if unscorable else "suite-incomplete"
-        raise RefusedError(code, f"{event.suite}: {'; '.join(map(str, problems))}")
-    try:
-        state.frozen_suite(event.author, manifest)
-    except UncheckableError as error:
-        raise RefusedError("pin-missing", str(error)) from None

@@ -67,6 +67,8 @@ class State:
         self.ledger: str | None = None
         self.charter: CharterManifest | None = None
         self.charter_version = 0
+        # All of them, by their positions: what an earlier one said may still bind.
+        self.charters: list[tuple[int, CharterManifest]] = []
         self.roster = Roster()
         self.suites: dict[str, FrozenSuite] = {}
         self.latest: dict[str, int] = {}
@@ -104,6 +106,7 @@ class State:
             if seq == 0:
                 self.ledger = event_id
             self.charter, self.charter_version = event.manifest, number
+            self.charters.append((seq, event.manifest))
             self.roster.adopt(event.manifest.principals, event.manifest.log_keys)
             return
         self.suites[event.suite] = self.frozen_suite(event.author, event.manifest)

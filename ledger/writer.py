@@ -9,6 +9,7 @@ import os
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from hashlib import sha256
 from typing import Self
 
 import msgspec
@@ -21,7 +22,6 @@ from ledger.clock_watch import ClockWatch
 from ledger.entry import Recorded, entry_bytes, leaf_hash
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.events import LedgerEvent, SuiteFrozen
-from ledger.ids import event_id
 from ledger.index import Index
 from ledger.keys.signing import SignerKey, payload_verifies
 from ledger.merkle import Tree
@@ -39,6 +39,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
     author_key: bytes
     signature: bytes
+
+    def is_signed(self) -> bool:
+        """Tell whether the signature is by that key over exactly these bytes."""
+        return payload_verifies(self.payload, self.signature, self.author_key)
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,15 +110,11 @@ class Writer:
         """
         self._require_alive()
         event = codec.decode(submission.payload)
-        digest = event_id(submission.payload)
-        if not payload_verifies(
-            submission.payload,
-            submission.signature,
-            submission.author_key,
-        ):
+        if not submission.is_signed():
             msg = f"the signature of {event.author} does not verify over these bytes"
             raise RefusedError("bad-signature", msg)
-        known = self._known(bytes.fromhex(digest), submission, event)
+        digest = sha256(submission.payload).digest()
+        known = self._known(digest, submission, event)
         if known is None:
             known = self._admit(submission, event, digest)
         self._answers.append(known)
@@ -136,7 +136,7 @@ class Writer:
             raise RefusedError("bad-signature", msg)
         return row
 
-    def _admit(self, submission: Submission, event: LedgerEvent, digest: str) -> Row:
+    def _admit(self, submission: Submission, event: LedgerEvent, digest: bytes) -> Row:
         # Never earlier than the previous entry: order is the index, and a small
         # step back of the clock shows as a finding, not as a disorder.
         received_at = self._now()
@@ -144,14 +144,14 @@ class Writer:
             seq=self._tree.size,
             received_at=received_at,
             author_key=submission.author_key,
-            event_id=digest,
+            event_id=digest.hex(),
             event=event,
         )
         self._require_not_behind(event)
+        self._require_own_key(event)
         step(self.state, recorded)
-        self.behind = None
         self._received_at = received_at
-        row = self._row(recorded, submission)
+        row = _row(recorded, submission, digest)
         self._tree.append(row.leaf)
         self._rows.append(row)
         self._staged[row.event_id] = row
@@ -159,25 +159,6 @@ class Writer:
         if row.seq == 0 or self._tree.size % CHECKPOINT_EVERY == 0:
             self._kept.append((self._tree.size, self._note()))
         return row
-
-    @staticmethod
-    def _row(recorded: Recorded, submission: Submission) -> Row:
-        received_at = instant_text_micros(recorded.received_at)
-        content = entry_bytes(
-            received_at,
-            submission.author_key,
-            submission.signature,
-            submission.payload,
-        )
-        return Row(
-            seq=recorded.seq,
-            received_at=received_at,
-            author=submission.author_key,
-            sig=submission.signature,
-            payload=submission.payload,
-            leaf=leaf_hash(content),
-            event_id=bytes.fromhex(recorded.event_id),
-        )
 
     def commit(self) -> list[Receipt]:
         """Make everything staged durable; return a receipt for each `stage`.
@@ -201,7 +182,9 @@ class Writer:
             self._store.append(self._rows, head, self._kept)
             self._store.trim_wal()
             self._index.flush(head.size, self._tree.root())
-            if self.mark is not None and self.behind is None:
+            # With entries after a restore, their charter has said so.
+            self.behind = None
+            if self.mark is not None:
                 self.mark.raise_to(note)
         except WriterStoppedError as error:
             self._stopped = error
@@ -212,7 +195,7 @@ class Writer:
 
     def append(self, submissions: Sequence[Submission]) -> list[Receipt | RefusedError]:
         """Stage and commit; one answer for each submission, in order."""
-        answers: list[Receipt | RefusedError | None] = []
+        answers: list[RefusedError | None] = []
         for submission in submissions:
             try:
                 self.stage(submission)
@@ -284,7 +267,8 @@ class Writer:
             raise RuntimeError(msg)
 
     def _require_not_behind(self, event: LedgerEvent) -> None:
-        if self.behind is None:
+        charter = self.state.charter  # staged ones included
+        if self.behind is None or (charter and charter.continues == self.behind):
             return
         manifest = event.manifest if isinstance(event, SuiteFrozen) else None
         if isinstance(manifest, CharterManifest) and manifest.continues == self.behind:
@@ -292,10 +276,33 @@ class Writer:
         ahead = parse_checkpoint(split_note(self.behind)[0])
         msg = (
             f"the log has {self._tree.size} entries, and this machine remembers "
-            f"{ahead.size}: an old copy was restored. Restore the newer one, or freeze a "
-            "charter that says `continues` with the remembered checkpoint"
+            f"{ahead.size}: an old copy was restored. Restore the newer one, or go on "
+            "from here, the gap in sight, with `ledger keys continue`"
         )
         raise RefusedError("behind-mark", msg)
+
+    def _require_own_key(self, event: LedgerEvent) -> None:
+        # What follows such a charter could be signed by nobody who is here.
+        manifest = event.manifest if isinstance(event, SuiteFrozen) else None
+        own = str(self._log_key.verifier)
+        if isinstance(manifest, CharterManifest) and own not in manifest.log_keys:
+            msg = f"the log is written with {own}, which {event.suite} does not list among its log_keys"
+            raise RefusedError("log-key-dropped", msg)
+
+
+def _row(recorded: Recorded, submission: Submission, digest: bytes) -> Row:
+    received_at = instant_text_micros(recorded.received_at)
+    author, signature = submission.author_key, submission.signature
+    content = entry_bytes(received_at, author, signature, submission.payload)
+    return Row(
+        seq=recorded.seq,
+        received_at=received_at,
+        author=author,
+        sig=signature,
+        payload=submission.payload,
+        leaf=leaf_hash(content),
+        event_id=digest,
+    )
 
 
 def _receipt(row: Row, note: str) -> Receipt:

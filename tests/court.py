@@ -127,6 +127,7 @@ class Court:
 
     def charter(self, number: int = 1, **changes: Any) -> SuiteFrozen:
         people = changes.pop("people", PEOPLE)
+        author = changes.pop("author", "root")
         made = CharterManifest(
             **{
                 "origin": ORIGIN,
@@ -143,7 +144,7 @@ class Court:
             }
         )
         return SuiteFrozen(
-            author="root",
+            author=author,
             created_at=NOW,
             ledger=self.ledger,
             suite=f"charter@v{number}",

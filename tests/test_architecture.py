@@ -47,10 +47,12 @@ GROUND_FLOOR = {
     ),
     "rules": (
         "unit",
+        "charters",
         "state",
         "rules_question",
         "rules_forecast",
         "rules_resolution",
+        "rules_frozen",
         "rules",
     ),
     "disk": ("durable", "blobs", "anchor", "clock_watch", "folder", "index", "store"),

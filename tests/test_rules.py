@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
+from ledger.checkpoint import Checkpoint, sign_checkpoint
 from ledger.errors import RefusedError
 from ledger.events import LedgerEvent, Quantity, Question
 from ledger.keys.roster import Principal
-from ledger.keys.signing import VerifierKey
-from tests.court import BAR, LISTED, NOW, PEOPLE, Court, hours, key_of, manifest
+from ledger.keys.signing import SignerKey, VerifierKey
+from tests.court import (
+    BAR,
+    LISTED,
+    NOW,
+    ORIGIN,
+    PEOPLE,
+    Court,
+    hours,
+    key_of,
+    manifest,
+)
 
 Case = Callable[[Court], LedgerEvent]
 OTHER = "f" * 64
@@ -46,6 +57,47 @@ def on_sealed(build: Callable[[Court, Question, str], LedgerEvent]) -> Case:
 
 def on_resolved(build: Callable[[Court, Question, str], LedgerEvent]) -> Case:
     return lambda court: build(court, *resolved(court))
+
+
+def on_charter(build: Case, **changes: Any) -> Case:
+    """Build an event after a second charter; a callable change is given the court."""
+
+    def case(court: Court) -> LedgerEvent:
+        made = {
+            name: change(court) if callable(change) else change
+            for name, change in changes.items()
+        }
+        court.hear(court.charter(2, **made))
+        return build(court)
+
+    return case
+
+
+def without(*names: str, **others: str) -> dict[str, str]:
+    return {k: v for k, v in PEOPLE.items() if k not in names} | others
+
+
+def with_newcomer() -> dict[str, str]:
+    return {**PEOPLE, "newcomer": "forecaster"}
+
+
+def log_key(name: str = ORIGIN, *, seed: str = ORIGIN) -> str:
+    return str(VerifierKey(name=name, public=key_of(seed).verifier.public))
+
+
+def fresh_key(name: str) -> str:
+    return log_key(name, seed="fresh")
+
+
+def neutral(name: str) -> VerifierKey:
+    return VerifierKey(name=name, public=b"\x01" + bytes(31))
+
+
+def remembered(size: int, origin: str = ORIGIN, *, signer: str | None = None) -> str:
+    """Return the note of a checkpoint of a log that is not ours any more."""
+    seed = key_of(signer or origin).seed
+    key = SignerKey(name=origin, seed=seed)
+    return sign_checkpoint(Checkpoint(origin=origin, size=size, root=bytes(32)), key)
 
 
 def next_suite(court: Court, **changes: Any) -> LedgerEvent:
@@ -333,6 +385,64 @@ REFUSED: dict[str, tuple[str, Case]] = {
         "charter-unfit",
         lambda c: c.charter(2, continues="nothing"),
     ),
+    "a charter that continues a checkpoint of another log": (
+        "charter-unfit",
+        lambda c: c.charter(2, continues=remembered(3, "example.org/other")),
+    ),
+    "a charter that continues what the log did not sign": (
+        "continues-unsigned",
+        lambda c: c.charter(2, continues=remembered(3, signer="root")),
+    ),
+    "a charter that continues a checkpoint of which nothing is lost": (
+        "continues-nothing",
+        lambda c: c.charter(2, continues=remembered(2)),
+    ),
+    "a charter that lists a name which was revoked": (
+        "name-reused",
+        on_charter(lambda c: c.charter(3), people=without("rival")),
+    ),
+    "a charter that calls a stranger compromised": (
+        "compromised-unknown",
+        lambda c: c.charter(2, compromised_since={"nobody": 0}),
+    ),
+    "a charter that calls a newcomer compromised": (
+        "compromised-unknown",
+        lambda c: c.charter(
+            2, people=with_newcomer(), compromised_since={"newcomer": 2}
+        ),
+    ),
+    "a key that is compromised since before it was listed": (
+        "compromised-unknown",
+        on_charter(
+            lambda c: c.charter(
+                3, people=with_newcomer(), compromised_since={"newcomer": 1}
+            ),
+            people=with_newcomer(),
+        ),
+    ),
+    "a key that is compromised since after the charter": (
+        "compromised-ahead",
+        lambda c: c.charter(2, compromised_since={"forecaster": 3}),
+    ),
+    "a charter that keeps silent about a compromised key": (
+        "compromised-cleared",
+        on_charter(lambda c: c.charter(3), compromised_since={"forecaster": 1}),
+    ),
+    "a charter that calls a compromised key sound for longer": (
+        "compromised-cleared",
+        on_charter(
+            lambda c: c.charter(3, compromised_since={"forecaster": 2}),
+            compromised_since={"forecaster": 1},
+        ),
+    ),
+    "a charter whose log key goes by another name": (
+        "log-key-unfit",
+        lambda c: c.charter(2, log_keys=(log_key(), log_key("example.org/other"))),
+    ),
+    "a charter whose log key is of small order": (
+        "log-key-unfit",
+        lambda c: c.charter(2, log_keys=(log_key(), str(neutral(ORIGIN)))),
+    ),
 }
 
 
@@ -406,8 +516,64 @@ LET_IN: dict[str, Case] = {
         lambda c, q: c.resolve(q, published_at=NOW, supersedes=c.standing(q))
     ),
     "the next version by its owner": next_suite,
-    "a charter that adds a principal": lambda c: c.charter(
-        2, people={**PEOPLE, "newcomer": "forecaster"}
+    "a charter that adds a principal": lambda c: c.charter(2, people=with_newcomer()),
+    "a charter that revokes a principal": lambda c: c.charter(
+        2, people=without("rival")
+    ),
+    "a charter that continues a checkpoint of one entry more": lambda c: c.charter(
+        2, continues=remembered(3)
+    ),
+    "a charter that continues what a former key of the log signed": on_charter(
+        lambda c: c.charter(
+            3,
+            log_keys=(log_key(seed="fresh"),),
+            continues=remembered(4),
+        ),
+        log_keys=(log_key(), log_key(seed="fresh")),
+    ),
+    "a charter that continues what a key signed that it lists itself": lambda c: (
+        c.charter(
+            2,
+            log_keys=(log_key(), log_key(seed="fresh")),
+            continues=remembered(3, signer="fresh"),
+        )
+    ),
+    "a key that is compromised from the charter on": lambda c: c.charter(
+        2, compromised_since={"forecaster": 2}
+    ),
+    "a key that was always compromised": lambda c: c.charter(
+        2, compromised_since={"forecaster": 0}
+    ),
+    "a key that is compromised since it was listed": on_charter(
+        lambda c: c.charter(
+            3, people=with_newcomer(), compromised_since={"newcomer": 2}
+        ),
+        people=with_newcomer(),
+    ),
+    "a key whose owner was revoked, called compromised later": on_charter(
+        lambda c: c.charter(3, people=without("rival"), compromised_since={"rival": 1}),
+        people=without("rival"),
+    ),
+    "a compromised key that is said once more": on_charter(
+        lambda c: c.charter(3, compromised_since={"forecaster": 1}),
+        compromised_since={"forecaster": 1},
+    ),
+    "a compromised key that turns out to be so for longer": on_charter(
+        lambda c: c.charter(3, compromised_since={"forecaster": 0}),
+        compromised_since={"forecaster": 1},
+    ),
+    "a second key of one name that is compromised": on_charter(
+        lambda c: c.charter(
+            3,
+            principals=principals(c, forecaster=fresh_key("forecaster")),
+            compromised_since={"forecaster": 3},
+        ),
+        principals=lambda c: principals(c, forecaster=fresh_key("forecaster")),
+        compromised_since={"forecaster": 1},
+    ),
+    "a root that leaves another behind": on_charter(
+        lambda c: c.charter(3, people=without("root", deputy="root"), author="deputy"),
+        people={**PEOPLE, "deputy": "root"},
     ),
 }
 
@@ -456,9 +622,9 @@ def test_a_key_that_was_rotated_out_signs_nothing_more() -> None:
 
 def test_a_key_of_small_order_is_refused_in_a_charter() -> None:
     court = Court()
-    neutral = VerifierKey(name="rival", public=b"\x01" + bytes(31))
+    unsound = principals(court, rival=str(neutral("rival")))
     with pytest.raises(RefusedError, match="small order"):
-        court.hear(court.charter(2, principals=principals(court, rival=str(neutral))))
+        court.hear(court.charter(2, principals=unsound))
 
 
 def test_a_hidden_vector_is_opened_until_its_time_has_passed() -> None:

@@ -1,0 +1,75 @@
+"""What a log's charters say together: whose key when, which keys are lost, what is missing.
+
+Every function takes the charters by the positions that they stand at, ascending.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ledger.checkpoint import parse_checkpoint, split_note
+from ledger.keys.signing import VerifierKey, parse_verifier
+from ledger.suite import CharterManifest
+
+Charters = Sequence[tuple[int, CharterManifest]]
+
+
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """An older copy was restored, and the charter at `seq` says how long the log was."""
+
+    seq: int
+    size: int
+
+    def __str__(self) -> str:
+        """Return the gap as a sentence without its full stop."""
+        last = self.size - 1
+        place = f"entry {last}" if last == self.seq else f"entries {self.seq} to {last}"
+        return (
+            f"entry {self.seq} continues a checkpoint of size {self.size}: an older copy "
+            f"was restored, and what stood at {place} before is lost"
+        )
+
+
+def key_at(charters: Charters, name: str, seq: int) -> bytes | None:
+    """Return the key that a name had at a position; None where nobody bore it.
+
+    A charter holds from its own position on.
+    """
+    in_force = [charter for position, charter in charters if position <= seq]
+    for principal in in_force[-1].principals if in_force else ():
+        if principal.name == name:
+            return parse_verifier(principal.key).public
+    return None
+
+
+def compromised_keys(charters: Charters) -> dict[bytes, int]:
+    """Return from which position on each compromised key speaks for nobody.
+
+    A charter names people, not keys: it means the key that the name had at the
+    position that it states, as the charters before it say. What was once said of a
+    key stands; a later charter can only move it to an earlier position.
+    """
+    found: dict[bytes, int] = {}
+    for count, (_, charter) in enumerate(charters):
+        for name, since in charter.compromised_since.items():
+            key = key_at(charters[:count], name, since)
+            if key is not None:
+                found[key] = min(since, found.get(key, since))
+    return found
+
+
+def log_keys_ever(charters: Charters) -> tuple[VerifierKey, ...]:
+    """Return every key that the log ever had, the oldest first."""
+    return tuple(
+        parse_verifier(key)
+        for key in dict.fromkeys(key for _, each in charters for key in each.log_keys)
+    )
+
+
+def gaps(charters: Charters) -> list[Gap]:
+    """Return where an older copy was restored, and how long the log had been."""
+    return [
+        Gap(seq=seq, size=parse_checkpoint(split_note(charter.continues)[0]).size)
+        for seq, charter in charters
+        if charter.continues is not None
+    ]
