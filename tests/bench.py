@@ -1,0 +1,297 @@
+"""How fast, as ratios to a limit or a peer measured in the same run: `make bench`.
+
+Absolute figures move from machine to machine and hour to hour; a ratio of two
+things that were done one after the other moves far less. What has an aim says so.
+
+    make bench                      100,000 events, a few minutes
+    make bench ENTRIES=1000000      the memory of an audit at a million
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteDatastore
+from sqlite_utils import Database
+
+from ledger import codec
+from ledger.keys.signing import payload_verifies
+from ledger.log import open_reader
+from ledger.projections.audit import Options, verify_ledger
+from ledger.projections.fold import Fold
+from ledger.projections.materialize import Tables
+from ledger.writer import Submission
+from tests.workshop import BEGAN, EVENTS_A_COMMIT, Workshop, batched
+
+SAMPLE = 4_000
+RECEIVED = BEGAN + timedelta(days=3_650)
+ROW = "{:<46} {:>12} {:>10}  {:<34} {:>8}"
+
+
+class Table:
+    """Prints a line as soon as it is measured."""
+
+    def __init__(self) -> None:
+        print(ROW.format("what", "rate", "ratio", "to", "aim"))
+        print("-" * 116)
+
+    def line(self, what: str, rate: str, ratio: float, to: str, aim: str = "") -> None:
+        print(ROW.format(what, rate, f"{ratio:.2f}", to, aim), flush=True)
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """Return how long `act` took on the wall."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+@contextmanager
+def around(limit: Callable[[], float]) -> Iterator[Callable[[], float]]:
+    """Measure a limit before and after a block; give a function for its mean."""
+    found = [limit()]
+    yield lambda: sum(found) / len(found)
+    found.append(limit())
+
+
+class Quick(Workshop):
+    """A workshop whose clock costs nothing to read, as the real one does."""
+
+    def clock(self) -> datetime:
+        return RECEIVED
+
+
+class Bench:
+    """One ledger of `entries` events, and every measurement made on it."""
+
+    def __init__(self, home: Path, entries: int, table: Table) -> None:
+        self.home = home
+        self.table = table
+        self.workshop = Quick(home / "bench").found()
+        self.submissions = list(self.workshop.history(entries // 4))
+
+    def bare_verify(self) -> float:
+        """Return Ed25519 signatures a second, one core, nothing else."""
+        sample: list[Submission] = self.submissions[:SAMPLE]
+
+        def verify() -> None:
+            for each in sample:
+                assert payload_verifies(each.payload, each.signature, each.author_key)
+
+        return len(sample) / seconds(verify)
+
+    def run(self) -> None:
+        """Measure everything, one line each."""
+        self.append()
+        self.verify()
+        self.replay()
+        self.read()
+        self.peers()
+        self.demo()
+
+    def append(self) -> None:
+        """Append signed events, a thousand a commit."""
+        before = self.bare_verify()
+        with self.workshop.writer() as writer:
+
+            def append() -> None:
+                for some in batched(self.submissions, EVENTS_A_COMMIT):
+                    writer.append(some)
+
+            took = seconds(append)
+        limit = (before + self.bare_verify()) / 2
+        self.append_rate = len(self.submissions) / took
+        self.table.line("bare Ed25519 verify, one core", per_second(limit), 1, "itself")
+        self.table.line(
+            "append signed events, 1,000 a commit",
+            per_second(self.append_rate),
+            self.append_rate / limit,
+            "bare verify",
+            ">= 0.50",
+        )
+
+    def verify(self) -> None:
+        """Audit the ledger with one process and with two, in turn."""
+        one, two, limits = [], [], []
+        size = len(self.submissions)
+        for _ in range(3):
+            limits.append(self.bare_verify())
+            one.append(size / seconds(lambda: self.audit(1)))
+            two.append(size / seconds(lambda: self.audit(2)))
+        limit = middle(limits)
+        self.table.line(
+            "verify, one process",
+            per_second(middle(one)),
+            middle(one) / limit,
+            "bare verify",
+            ">= 0.75",
+        )
+        self.table.line(
+            "verify, two processes",
+            per_second(middle(two)),
+            middle(two) / middle(one),
+            "verify, one process",
+            ">= 1.60",
+        )
+        peak = peak_megabytes(self.workshop.folder.path)
+        self.table.line(
+            f"peak memory of verify, {size:,} events",
+            f"{peak:.0f} MB",
+            peak / 400,
+            "400 MB",
+            "<= 1.00",
+        )
+
+    def audit(self, jobs: int) -> None:
+        report = verify_ledger(self.workshop.folder, Options(jobs=jobs))
+        assert report.exit_code == 0, report
+
+    def replay(self) -> None:
+        """Fold the log into projection tables, signatures left aside."""
+        with open_reader(self.workshop.folder) as reader:
+            size = reader.events.size()
+            read = seconds(lambda: sum(1 for _ in reader.events.read(0, size)))
+            tables = Tables(self.home / "replay.db")
+            fold = Fold(tables, reader.events)
+            took = seconds(fold.catch_up)
+            tables.close()
+        self.table.line(
+            "replay into projection tables",
+            per_second(size / took),
+            size / took / 100_000,
+            "100,000 events/s",
+            ">= 1.00",
+        )
+        self.table.line(
+            "the same",
+            per_second(size / took),
+            read / took,
+            "reading and decoding alone",
+        )
+
+    def read(self) -> None:
+        """Read every payload back, undecoded and decoded."""
+        with open_reader(self.workshop.folder) as reader:
+            size = reader.events.size()
+            took = seconds(lambda: sum(1 for _ in reader.store.rows(0, size)))
+        self.read_rate = size / took
+        payloads = [each.payload for each in self.submissions]
+        decoded = len(payloads) / seconds(lambda: [codec.read(p) for p in payloads])
+        self.table.line(
+            "read entries",
+            per_second(self.read_rate),
+            self.read_rate / decoded,
+            "decoding",
+        )
+
+    def peers(self) -> None:
+        """Give the same payloads to two libraries that check no signature."""
+        payloads = [each.payload for each in self.submissions]
+        self.eventsourcing(payloads)
+        self.sqlite_utils(payloads)
+
+    def eventsourcing(self, payloads: list[bytes]) -> None:
+        recorder = SQLiteAggregateRecorder(
+            SQLiteDatastore(str(self.home / "eventsourcing.db"))
+        )
+        recorder.create_table()
+        originator = uuid5(NAMESPACE_URL, "bench")
+        events = [
+            StoredEvent(originator, version, "Event", payload)
+            for version, payload in enumerate(payloads)
+        ]
+
+        def insert() -> None:
+            for some in batched(events, EVENTS_A_COMMIT):
+                recorder.insert_events(some)
+
+        wrote = len(events) / seconds(insert)
+        read = len(events) / seconds(lambda: recorder.select_events(originator))
+        self.table.line(
+            "append, beside eventsourcing's SQLite recorder",
+            per_second(self.append_rate),
+            self.append_rate / wrote,
+            f"{per_second(wrote)}, no signatures",
+        )
+        self.table.line(
+            "read, beside the same",
+            per_second(self.read_rate),
+            self.read_rate / read,
+            per_second(read),
+        )
+
+    def sqlite_utils(self, payloads: list[bytes]) -> None:
+        database = Database(self.home / "sqlite_utils.db")
+        database.enable_wal()
+        rows = [
+            {"seq": seq, "payload": payload} for seq, payload in enumerate(payloads)
+        ]
+
+        def insert() -> None:
+            for some in batched(rows, EVENTS_A_COMMIT):
+                database.table("events").insert_all(some, pk="seq")
+
+        wrote = len(rows) / seconds(insert)
+        self.table.line(
+            "append, beside sqlite-utils insert_all",
+            per_second(self.append_rate),
+            self.append_rate / wrote,
+            f"{per_second(wrote)}, no signatures",
+        )
+
+    def demo(self) -> None:
+        """Run the demo as a stranger does."""
+        command = [str(Path(sys.executable).with_name("ledger")), "demo"]
+        took = seconds(
+            lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        )
+        self.table.line("the demo", f"{took:.1f} s", took / 60, "60 s", "<= 1.00")
+
+
+def middle(figures: list[float]) -> float:
+    """Return the median."""
+    return sorted(figures)[len(figures) // 2]
+
+
+def per_second(rate: float) -> str:
+    """Return a rate as people read it."""
+    return f"{rate:,.0f}/s"
+
+
+_AUDIT = """
+import sys
+from pathlib import Path
+from ledger.folder import Folder
+from ledger.projections.audit import Options, verify_ledger
+assert verify_ledger(Folder(Path(sys.argv[1])), Options(jobs=1)).exit_code == 0
+"""
+
+
+def peak_megabytes(folder: Path) -> float:
+    """Return the most memory that a process of its own held while it audited."""
+    subprocess.run([sys.executable, "-c", _AUDIT, str(folder)], check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1_024
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--entries", type=int, default=100_000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ledger-bench-") as home:
+        Bench(Path(home), asked.entries, Table()).run()
+
+
+if __name__ == "__main__":
+    main()
