@@ -21,45 +21,52 @@ SHARED = (
 )
 
 
+Dir = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The new folder.", show_default=False)
+]
+Origin = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="The log's name for ever, such as example.org/forecasts.",
+        show_default=False,
+    ),
+]
+People = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ROLE:NAME[:VKEY]",
+        help="Who takes a role, by their verifier key; without one a key is made. "
+        "May be repeated.",
+        show_default=False,
+    ),
+]
+RootKey = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The key file of the root who signs the charter; it is not copied.",
+        show_default=False,
+    ),
+]
+Custody = Annotated[
+    str | None,
+    typer.Option(
+        metavar="shared|separate",
+        help="Whether one user holds several roles' keys, where they were made "
+        "elsewhere.",
+        show_default=False,
+    ),
+]
+
+
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The new folder.", show_default=False)
-    ],
+    folder: Dir,
     *,
-    origin: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The log's name for ever, such as example.org/forecasts.",
-            show_default=False,
-        ),
-    ],
-    principal: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROLE:NAME[:VKEY]",
-            help="Who takes a role, by their verifier key; without one a key is made. "
-            "May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    root_key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The key file of the root who signs the charter; it is not copied.",
-            show_default=False,
-        ),
-    ] = None,
-    custody: Annotated[
-        str | None,
-        typer.Option(
-            metavar="shared|separate",
-            help="Whether one user holds several roles' keys, where they were made "
-            "elsewhere.",
-            show_default=False,
-        ),
-    ] = None,
+    origin: Origin,
+    principal: People = None,
+    root_key: RootKey = None,
+    custody: Custody = None,
     as_json: Json = False,
 ) -> None:
     r"""Make a ledger, its keys and its charter.
