@@ -216,18 +216,3 @@ def test_only_an_absolute_state_home_counts(
     monkeypatch.setenv("XDG_STATE_HOME", stated)
     assert (state_home() == Path(stated)) is is_taken
     assert state_home().is_absolute()
-
-
-def test_colours_are_for_terminals_that_want_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from ledger.cli import render
-
-    class Terminal:
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[" in render.styled("no", "red", Terminal())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert render.styled("no", "red", Terminal()) == "no"
