@@ -31,7 +31,7 @@ from ledger.log import create, open_writer
 from ledger.suite import CharterManifest, SuiteManifest
 from ledger.suite_check import freeze_manifest
 from ledger.suite_template import new_suite
-from ledger.writer import Submission, Writer
+from ledger.writer import Receipt, Submission, Writer
 
 T = TypeVar("T")
 ORIGIN = "example.org/workshop"
@@ -65,6 +65,7 @@ class Workshop:
         self.manifest = suite_manifest()
         self.suite_hash = codec.suite_hash(self.manifest)
         self.ledger: str | None = None
+        self.receipts: list[Receipt] = []
         self._now = BEGAN
 
     def clock(self) -> datetime:
@@ -84,16 +85,41 @@ class Workshop:
             suite="charter@v1",
             manifest=self.charter(),
         )
-        self.ledger = create(
+        receipt = create(
             self.folder,
             self.signed(charter),
             self.log_key,
             clock=self.clock,
             state_home=self.state_home,
-        ).event_id
+        )
+        self.ledger = receipt.event_id
+        self.receipts.append(receipt)
+        self.append(self.frozen())
+        return self
+
+    def append(self, *events: LedgerEvent) -> str:
+        """Append events, a commit for each; return the id of the last one."""
         with self.writer() as writer:
-            writer.stage(self.signed(self.frozen()))
-            writer.commit()
+            for event in events:
+                writer.stage(self.signed(event))
+                self.receipts += writer.commit()
+        return self.receipts[-1].event_id
+
+    def tell(self) -> "Workshop":
+        """Append a short story of three units: ten entries after the suite."""
+        asked = [self.question(number) for number in range(2)]
+        hashes = [codec.question_hash(question) for question in asked]
+        opened = [self.append(self.opened(question)) for question in asked]
+        first = self.append(self.sealed(hashes[0], 80))
+        self.append(self.updated(hashes[0], first, 65))
+        self.append(self.sealed(hashes[1], 30))
+        self.wait(hours=2)
+        self.append(self.resolved(hashes[0], opened[0], "fail"))
+        wrong = self.append(self.resolved(hashes[1], opened[1], "pass"))
+        last = self.question(2)
+        self.append(self.opened(last))
+        self.append(self.sealed(codec.question_hash(last), 50))
+        self.append(self.resolved(hashes[1], wrong, "fail"))
         return self
 
     @contextmanager

@@ -1,0 +1,127 @@
+"""A log judged: its entries, its tree, its notes and its signatures, together.
+
+Works on entries wherever they come from, so that one and the same function judges
+a ledger's file and a copy of its rows in memory.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ledger.errors import CorruptLogError
+from ledger.index import Index
+from ledger.keys.signing import VerifierKey
+from ledger.projections import audit_notes as notes
+from ledger.projections.audit_entries import EntryPass
+from ledger.projections.audit_report import Check
+from ledger.projections.audit_signatures import InlineSignatures, Signatures
+from ledger.projections.audit_storage import Around, RawEntry
+from ledger.state import Blobs
+
+# Enough to keep a worker busy, and few enough to be in memory at their longest.
+STRETCH = 1_000
+# Called with what is being done, how far it is, and how far it will go.
+Progress = Callable[[str, int, int], None]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What an auditor brings and asks for; nothing of it is needed.
+
+    `against` is the text of a kept checkpoint note, `genesis` the id of entry 0,
+    `state_home` where this machine keeps its high-water marks.
+    """
+
+    against: str | None = None
+    key: VerifierKey | None = None
+    genesis: str | None = None
+    witnesses: tuple[VerifierKey, ...] = ()
+    state_home: Path | None = None
+    jobs: int = 1
+
+
+class EntrySource(Protocol):
+    """Entries in order, as `Entries` reads them from a file."""
+
+    def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
+        """Yield all entries up to the position `last`, `limit` at a time."""
+
+
+class JudgedLog(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a log, and the checks of it in the report's order."""
+
+    size: int
+    root: str
+    genesis: str | None
+    origin: str | None
+    checks: tuple[Check, ...]
+    anchors: tuple[Check, ...]
+
+
+def judge_log(
+    entries: EntrySource,
+    around: Around,
+    blobs: Blobs,
+    *,
+    asked: Options | None = None,
+    mark: str | None = None,
+    signatures: Signatures | None = None,
+    progress: Progress = lambda _stage, _done, _whole: None,
+) -> JudgedLog:
+    """Return what is true of a log whose every entry is looked at once.
+
+    `mark` is this machine's high-water mark; `signatures` says who checks them,
+    by default this process. `blobs` returns pinned files.
+    """
+    asked = asked or Options()
+    stored = notes.stored_notes(around)
+    wanted = [note.stated for note in stored]
+    wanted += [notes.stated(note) for note in (asked.against, mark) if note is not None]
+    with closing(Index()) as index, closing(signatures or InlineSignatures()) as signed:
+        passed = EntryPass(index, blobs, {each.size for each in wanted if each})
+        _look_at_all(entries, around, passed, signed, progress)
+        signed_by_authors = signed.check(
+            lambda count: progress("signatures", count, passed.tree.size)
+        )
+    keys = notes.LogKeys(passed.charters)
+    head, tree, roots = around.head, passed.tree, passed.roots
+    return JudgedLog(
+        size=tree.size,
+        root=b64encode(tree.root()).decode(),
+        genesis=passed.genesis,
+        origin=keys.origin,
+        checks=(
+            passed.check_entries(),
+            notes.check_tree(stored, head, tree, roots),
+            notes.check_checkpoints(stored, around.cosignatures, keys, asked.witnesses),
+            signed_by_authors,
+            passed.check_rules(),
+        ),
+        anchors=(
+            notes.check_kept("against", asked.against, keys, roots, tree.size),
+            notes.check_key(asked.key, head),
+            notes.check_genesis(asked.genesis, passed.genesis),
+            notes.check_kept("local-mark", mark, keys, roots, tree.size),
+        ),
+    )
+
+
+def _look_at_all(
+    entries: EntrySource,
+    around: Around,
+    passed: EntryPass,
+    signatures: Signatures,
+    progress: Progress,
+) -> None:
+    whole = 0 if around.last is None else around.last + 1
+    try:
+        for batch in entries.batches(around.last, STRETCH):
+            # Handed over first, so that workers have something to begin with.
+            signatures.take(batch)
+            passed.take(batch)
+            progress("entries", passed.tree.size, whole)
+    except CorruptLogError as error:
+        passed.stop(error)
