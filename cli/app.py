@@ -33,7 +33,7 @@ class Entry(NamedTuple):
 SET_UP, WRITE, READ, CHECK = "Set up", "Write", "Read", "Check and publish"
 COMMANDS = {
     "init": Entry(SET_UP, "init:init", "Make a ledger, its keys and its charter."),
-    "keys": Entry(SET_UP, "keys:app", "Make, show and list keys."),
+    "keys": Entry(SET_UP, "keys:app", "Make and show keys, and change who may sign."),
     "suite": Entry(SET_UP, "suite:app", "Write, check, freeze and show suites."),
     "demo": Entry(
         SET_UP, "demo:demo", "Show all of it at work, in a temporary folder."

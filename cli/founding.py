@@ -87,7 +87,7 @@ def parse_person(text: str) -> Person:
     if role is None or not name:
         near = nearest(stated, ROLES)
         hint = f"did you mean {near}?" if near else f"the roles are {listed(ROLES)}"
-        msg = f"--principal {text} is not ROLE:NAME or ROLE:NAME:VKEY: {hint}"
+        msg = f"{text} is not ROLE:NAME or ROLE:NAME:VKEY: {hint}"
         raise UsageError(msg)
     if key and parse_verifier(key).name != name:
         named = parse_verifier(key).name

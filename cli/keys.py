@@ -13,6 +13,8 @@ from ledger.cli.context import (
     reading,
 )
 from ledger.cli.founding import new_key
+from ledger.cli.keys_charter import add, revoke, rotate
+from ledger.cli.keys_log import continue_log, rotate_log
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.standing import standing
 from ledger.cli.teaching import TaughtCommand, group
@@ -24,7 +26,7 @@ app = group()
 
 @app.callback()
 def keys() -> None:
-    """Make, show and list keys.
+    """Make, show and list keys, and change who may sign.
 
     A key file holds one private key, readable by its owner only; a principal signs with
     the file of its own name. What others need is the public form, the verifier key.
@@ -129,3 +131,10 @@ def _print_key(key: VerifierKey, path: Path, *, as_json: bool) -> None:
         )
     else:
         render.line(str(key))
+
+
+app.command(cls=TaughtCommand)(add)
+app.command(cls=TaughtCommand)(rotate)
+app.command(cls=TaughtCommand)(revoke)
+app.command("continue", cls=TaughtCommand)(continue_log)
+app.command("rotate-log", cls=TaughtCommand)(rotate_log)
