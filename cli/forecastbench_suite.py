@@ -103,7 +103,7 @@ principal = $principal
 """)
 
 
-def suite_toml(plan: Plan, owner: str) -> str:
+def toml_of(plan: Plan, owner: str) -> str:
     """Return a suite that takes what `plan` imports, owned by an evaluator."""
     return _TOML.substitute(
         suite=_quoted(plan.suite),

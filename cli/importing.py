@@ -14,7 +14,7 @@ from ledger.cli import render
 from ledger.cli.forecastbench import convert
 from ledger.cli.forecastbench_files import Row, read_rows
 from ledger.cli.forecastbench_plan import REASONS, Plan, Report, forecasters_of
-from ledger.cli.forecastbench_suite import suite_toml
+from ledger.cli.forecastbench_suite import toml_of
 from ledger.cli.options import Json
 from ledger.cli.teaching import SETTINGS, TaughtCommand, group
 from ledger.errors import UsageError
@@ -23,6 +23,44 @@ _STANDARD = "-"
 _CONSTANTS = ("always-0=0", "always-0.5=0.5", "always-1=1")
 
 app = group()
+
+Resolutions = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RESOLUTIONS",
+        help="A resolution file: .csv or .json, plain or gzipped; - is stdin.",
+        show_default=False,
+    ),
+]
+Forecasters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--forecaster",
+        metavar="NAME=P|FILE",
+        help="A competitor: a constant probability, or a forecast set of a round. "
+        f"Repeatable (default: {', '.join(_CONSTANTS)}).",
+        show_default=False,
+    ),
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="The date of a board: rounds due less than 50 days before are skipped.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    str, typer.Option(metavar="FILE", help="Where the drafts go; - is stdout.")
+]
+SuiteToml = Annotated[
+    bool, typer.Option("--suite-toml", help="Print a suite that takes such drafts.")
+]
+Suite = Annotated[str, typer.Option(metavar="NAME@vN", help="Into which suite.")]
+Issuer = Annotated[str, typer.Option(metavar="NAME", help="Who opens questions.")]
+SealedBy = Annotated[str, typer.Option(metavar="NAME", help="Who forecasts.")]
+Resolver = Annotated[str, typer.Option(metavar="NAME", help="Who resolves.")]
+Owner = Annotated[str, typer.Option(metavar="NAME", help="Who freezes the suite.")]
 
 
 @app.callback()
@@ -41,44 +79,17 @@ def importing() -> None:
 
 @app.command("forecastbench", cls=TaughtCommand, context_settings=SETTINGS)
 def forecastbench(
-    resolutions: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="RESOLUTIONS",
-            help="A resolution file: .csv or .json, plain or gzipped; - is stdin.",
-            show_default=False,
-        ),
-    ] = None,
+    resolutions: Resolutions = None,
     *,
-    forecaster: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=P|FILE",
-            help="A competitor: a constant probability, or a forecast set of a round. "
-            f"Repeatable (default: {', '.join(_CONSTANTS)}).",
-            show_default=False,
-        ),
-    ] = None,
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            help="The date of a board: rounds due less than 50 days before are skipped.",
-            show_default=False,
-        ),
-    ] = None,
-    suite: Annotated[str, typer.Option(help="Into which suite.")] = "forecastbench@v1",
-    issuer: Annotated[str, typer.Option(help="Who opens questions.")] = "issuer",
-    sealed_by: Annotated[str, typer.Option(help="Who forecasts.")] = "forecaster",
-    resolver: Annotated[str, typer.Option(help="Who resolves.")] = "resolver",
-    owner: Annotated[str, typer.Option(help="Who freezes the suite.")] = "evaluator",
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="Where the drafts go; - is stdout.")
-    ] = _STANDARD,
-    toml: Annotated[
-        bool,
-        typer.Option("--suite-toml", help="Print a suite that takes such drafts."),
-    ] = False,
+    forecaster: Forecasters = None,
+    as_of: AsOf = None,
+    suite: Suite = "forecastbench@v1",
+    issuer: Issuer = "issuer",
+    sealed_by: SealedBy = "forecaster",
+    resolver: Resolver = "resolver",
+    owner: Owner = "evaluator",
+    out: Out = _STANDARD,
+    suite_toml: SuiteToml = False,
     as_json: Json = False,
 ) -> None:
     """Turn ForecastBench's resolution files into questions, forecasts and outcomes.
@@ -100,8 +111,8 @@ def forecastbench(
         forecasters=forecasters_of(forecaster or _CONSTANTS),
         as_of=None if as_of is None else _date(as_of),
     )
-    if toml:
-        render.line(suite_toml(plan, owner).rstrip("\n"))
+    if suite_toml:
+        render.line(toml_of(plan, owner).rstrip("\n"))
         return
     if resolutions is None:
         msg = "which file? Name a resolution file, or ask for the --suite-toml"

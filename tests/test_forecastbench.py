@@ -20,7 +20,7 @@ from ledger.cli.forecastbench_plan import (
     Report,
     forecasters_of,
 )
-from ledger.cli.forecastbench_suite import suite_toml
+from ledger.cli.forecastbench_suite import toml_of
 from ledger.errors import UsageError
 from ledger.suite_check import freeze_manifest, gaps, manifest_from_toml
 
@@ -391,7 +391,7 @@ def test_one_round_of_a_forecaster_comes_from_one_file(tmp_path: Path) -> None:
 
 def test_the_suite_of_an_import_can_be_frozen_as_it_is() -> None:
     asked = plan("always-0=0", 'a "quoted" name=0.5')
-    manifest = manifest_from_toml(suite_toml(asked, "evaluator"))
+    manifest = manifest_from_toml(toml_of(asked, "evaluator"))
 
     assert gaps(manifest, ROLES) == []
     frozen = freeze_manifest(manifest, ROLES)
