@@ -1,0 +1,239 @@
+"""The docket: units to be judged, and all their events, as columns.
+
+Nothing is decided here that a rule decides; it is only said which events state the
+same. Events of a unit stand together, in log order.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ledger.errors import CorruptLogError
+from ledger.events import Forecast, ResolutionRecorded
+from ledger.projections.columns import (
+    NEVER,
+    Flags,
+    Integers,
+    flags,
+    instants_us,
+    integers,
+)
+from ledger.projections.grouping import (
+    FORECAST_FACTS,
+    RECORD_FACTS,
+    Facts,
+    Group,
+)
+from ledger.projections.payloads import Evidence, Payload, Question, read_whole
+from ledger.projections.suites import Frozen, SuiteVersion
+
+
+class Units(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row a unit. `number` is the position of its first event."""
+
+    number: Integers
+    suites: list[SuiteVersion]
+    questions: list[Question]
+    question_hashes: list[str]
+    other_questions: list[list[str]]
+    identities: list[str]
+    answers: list[tuple[str, ...]]
+    is_claimed: Flags
+    opened_us: Integers
+    cutoff_us: Integers
+    resolve_by_us: Integers
+
+
+class Forecasts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row a ForecastSealed or ForecastUpdated; `unit` is a row of `Units`."""
+
+    unit: Integers
+    seq: Integers
+    names: Sequence[str]
+    # Equal numbers, equal names.
+    forecaster: Integers
+    probabilities: Sequence[dict[str, str]]
+    budgets: Sequence[str | None]
+    evidence: Sequence[Evidence | None]
+    is_update: Flags
+    is_reveal: Flags
+    is_hidden: Flags
+    is_compromised: Flags
+    is_of_other_suite: Flags
+    is_of_other_question: Flags
+    created_us: Integers
+    received_us: Integers
+    entries: Sequence[Payload]
+
+    def event(self, row: int) -> Forecast:
+        """Return the whole event of a row."""
+        event = read_whole(self.entries[row].payload)
+        assert isinstance(event, Forecast)
+        return event
+
+
+class Records(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One row a ResolutionRecorded. Those that do not count change nothing."""
+
+    unit: Integers
+    seq: Integers
+    authors: Sequence[str]
+    statuses: Sequence[str]
+    outcomes: Sequence[str | None]
+    reasons: Sequence[str | None]
+    counts: Flags
+    is_review: Flags
+    is_pending: Flags
+    is_of_other_question: Flags
+    is_of_other_bar: Flags
+    created_us: Integers
+    received_us: Integers
+    started_us: Integers
+    published_us: Integers
+    entries: Sequence[Payload]
+
+    def event(self, row: int) -> ResolutionRecorded:
+        """Return the whole event of a row."""
+        event = read_whole(self.entries[row].payload)
+        assert isinstance(event, ResolutionRecorded)
+        return event
+
+
+class Docket(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Everything that some units are judged by."""
+
+    frozen: Frozen
+    units: Units
+    forecasts: Forecasts
+    records: Records
+
+
+def gather(groups: Sequence[Group], frozen: Frozen) -> Docket:
+    """Return the docket of some units; a group has all events of its unit.
+
+    Raises `CorruptLogError` where a first event does not bring the question, or
+    its suite was never frozen.
+    """
+    units = _units(groups, frozen)
+    return Docket(
+        frozen=frozen,
+        units=units,
+        forecasts=_forecasts([group.forecasts for group in groups], units, frozen),
+        records=_records([group.records for group in groups], units, frozen),
+    )
+
+
+def _units(groups: Sequence[Group], frozen: Frozen) -> Units:
+    questions = [_question(group) for group in groups]
+    suites = [_suite(group, frozen) for group in groups]
+    return Units(
+        number=integers([group.first_seq for group in groups]),
+        suites=suites,
+        questions=questions,
+        question_hashes=[group.question_hash for group in groups],
+        other_questions=[group.others for group in groups],
+        identities=[group.identity or "" for group in groups],
+        answers=[
+            suite.templates[question.template].answers or question.answers
+            for suite, question in zip(suites, questions, strict=True)
+        ],
+        is_claimed=flags([suite.is_claimed for suite in suites]),
+        opened_us=instants_us([question.opened_at for question in questions]),
+        cutoff_us=instants_us([question.cutoff_at for question in questions]),
+        resolve_by_us=instants_us([question.resolve_by for question in questions]),
+    )
+
+
+def _question(group: Group) -> Question:
+    if group.question is None:
+        msg = f"nothing before it brought question {group.question_hash}"
+        raise CorruptLogError(msg, seq=group.first_seq)
+    return group.question
+
+
+def _suite(group: Group, frozen: Frozen) -> SuiteVersion:
+    suite = frozen.suites.get(group.suite)
+    if suite is None:
+        raise CorruptLogError(f"{group.suite} was never frozen", seq=group.first_seq)
+    return suite
+
+
+def _columns(
+    facts: Sequence[list[Facts]], names: tuple[str, ...]
+) -> tuple[Integers, dict[str, Sequence[Any]]]:
+    """Return the unit of each event of some units, and its facts as columns."""
+    unit = np.repeat(np.arange(len(facts)), [len(of_unit) for of_unit in facts])
+    columns = list(zip(*chain.from_iterable(facts), strict=True))
+    return unit, dict(zip(names, columns or [()] * len(names), strict=True))
+
+
+def _forecasts(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Forecasts:
+    unit, column = _columns(facts, FORECAST_FACTS)
+    suite_hashes = [suite.suite_hash for suite in units.suites]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(column["name"]))}
+    return Forecasts(
+        unit=unit,
+        seq=integers(column["seq"]),
+        names=column["name"],
+        forecaster=integers([codes[name] for name in column["name"]]),
+        probabilities=column["probabilities"],
+        budgets=column["budget"],
+        evidence=column["evidence"],
+        is_update=flags(column["is_update"]),
+        is_reveal=flags(column["is_reveal"]),
+        is_hidden=flags(column["is_hidden"]),
+        is_compromised=_compromised(column["entry"], frozen),
+        is_of_other_suite=_differ(column["suite_hash"], suite_hashes, unit),
+        is_of_other_question=_differ(
+            column["question_hash"], units.question_hashes, unit
+        ),
+        created_us=instants_us(column["created_at"]),
+        received_us=instants_us(column["received_at"]),
+        entries=column["entry"],
+    )
+
+
+def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Records:
+    unit, column = _columns(facts, RECORD_FACTS)
+    is_review = flags(column["is_review"])
+    bars = [question.acceptance_hash for question in units.questions]
+    states_bar = flags([bar is not None for bar in column["bar"]])
+    return Records(
+        unit=unit,
+        seq=integers(column["seq"]),
+        authors=column["author"],
+        statuses=column["status"],
+        outcomes=column["outcome"],
+        reasons=column["reason"],
+        counts=~(is_review | _compromised(column["entry"], frozen)),
+        is_review=is_review,
+        is_pending=flags([status == "PENDING" for status in column["status"]]),
+        is_of_other_question=_differ(
+            column["question_hash"], units.question_hashes, unit
+        ),
+        is_of_other_bar=states_bar & _differ(column["bar"], bars, unit),
+        created_us=instants_us(column["created_at"]),
+        received_us=instants_us(column["received_at"]),
+        started_us=instants_us(column["started_at"]),
+        published_us=instants_us(column["published_at"]),
+        entries=column["entry"],
+    )
+
+
+def _differ(
+    stated: Sequence[str | None], of_unit: Sequence[str | None], unit: Integers
+) -> Flags:
+    """Mark the events that state something else than what is true of their unit."""
+    return flags(
+        [text != of_unit[row] for text, row in zip(stated, unit.tolist(), strict=True)]
+    )
+
+
+def _compromised(entries: Sequence[Payload], frozen: Frozen) -> Flags:
+    since = frozen.charters.compromised
+    if not since:
+        return np.zeros(len(entries), dtype=np.bool_)
+    return flags([each.seq >= since.get(each.author_key, NEVER) for each in entries])

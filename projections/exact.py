@@ -1,0 +1,101 @@
+"""Numbers that are the same on every machine: integers, fractions, decimal text.
+
+Probabilities are parts per million; scores are integers of 1e-12; ratios are
+`Fraction`. Logarithms come from `decimal`, whose `ln` is correctly rounded, under
+a context of our own (METRICS §0).
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from ledger import spelling
+
+PPM = spelling.PPM
+# Scores are counted in units of 1e-12: (1e-6)^2, so that a squared error is exact.
+UNITS = PPM * PPM
+# A larger denominator tells a reader nothing that twelve places do not.
+EXACT_DENOMINATOR_MAX = 10**18
+_PLACES = 12
+_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
+_LN_2 = _CONTEXT.ln(Decimal(2))
+# Probabilities recur; those of a million digits' variety must not fill the memory.
+_REMEMBERED = 65_536
+
+
+@lru_cache(_REMEMBERED)
+def ppm_vector(texts: tuple[str, ...]) -> tuple[int, ...]:
+    """Return probabilities, spelled as payloads spell them, in parts per million."""
+    return tuple(map(spelling.ppm, texts))
+
+
+def largest_remainder(shares: Sequence[Fraction]) -> tuple[int, ...]:
+    """Return shares of 1 in parts per million that sum to exactly one million.
+
+    Each is rounded down; what is left goes, one by one, to the largest remainders,
+    of equal ones to the first (METRICS §7).
+
+    >>> largest_remainder([Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)])
+    (333334, 333333, 333333)
+    """
+    scaled = [share * PPM for share in shares]
+    floors = [int(share) for share in scaled]
+    order = sorted(range(len(shares)), key=lambda i: (floors[i] - scaled[i], i))
+    for i in order[: PPM - sum(floors)]:
+        floors[i] += 1
+    return tuple(floors)
+
+
+@lru_cache(_REMEMBERED)
+def picobits(p_ppm: int) -> int | None:
+    """Return log2 of a probability in units of 1e-12 bits; None for minus infinity."""
+    return None if p_ppm == 0 else _scaled(_CONTEXT.divide(_ln(p_ppm), _LN_2))
+
+
+@lru_cache(_REMEMBERED)
+def piconats(p_ppm: int) -> int | None:
+    """Return ln of a probability in units of 1e-12 nats; None for minus infinity."""
+    return None if p_ppm == 0 else _scaled(_ln(p_ppm))
+
+
+def _ln(p_ppm: int) -> Decimal:
+    return _CONTEXT.ln(Decimal(p_ppm).scaleb(-6, _CONTEXT))
+
+
+def _scaled(value: Decimal) -> int:
+    scaled = value.scaleb(_PLACES, _CONTEXT)
+    return int(scaled.to_integral_value(ROUND_HALF_EVEN, _CONTEXT))
+
+
+def divide_half_even(numerator: int, denominator: int) -> int:
+    """Return the nearest integer to a ratio, of two equally near the even one.
+
+    >>> [divide_half_even(n, 2) for n in (-3, -1, 1, 3)]
+    [-2, 0, 0, 2]
+    """
+    return round(Fraction(numerator, denominator))
+
+
+def weighted_mean(scores: Iterable[int], weights: Sequence[int]) -> int:
+    """Return the mean of integer scores, rounded half-even to an integer."""
+    total = sum(s * w for s, w in zip(scores, weights, strict=True))
+    return divide_half_even(total, sum(weights))
+
+
+def dec12(value: Fraction) -> str:
+    """Return a number with twelve places, rounded half-even; never `-0`.
+
+    >>> dec12(Fraction(-1, 4)), dec12(Fraction(-1, 10**13))
+    ('-0.250000000000', '0.000000000000')
+    """
+    scaled = round(value * UNITS)
+    whole, places = divmod(abs(scaled), UNITS)
+    return f"{'-' if scaled < 0 else ''}{whole}.{places:0{_PLACES}}"
+
+
+def exact_text(value: Fraction) -> str | None:
+    """Return `5/16`, or None where the denominator is too long to tell anything."""
+    if value.denominator >= EXACT_DENOMINATOR_MAX:
+        return None
+    return f"{value.numerator}/{value.denominator}"

@@ -1,0 +1,197 @@
+"""Read a stretch of the log once: the facts of each event, sorted by unit.
+
+Nothing is judged here. A fact is a tuple, because a million events are read: what
+stands where in it is said by `FORECAST_FACTS` and `RECORD_FACTS`, and `docket`
+turns the tuples of many events into columns.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ledger.errors import CorruptLogError
+from ledger.ids import sha256_hex
+from ledger.projections.payloads import (
+    ForecastSealed,
+    ForecastUpdated,
+    Payload,
+    Question,
+    ResolutionRecorded,
+    SuiteFrozen,
+    question_in,
+    read,
+    read_question,
+)
+from ledger.unit import unit_name
+
+Facts = tuple[Any, ...]
+
+
+class Group(msgspec.Struct, eq=False, gc=False):
+    """Events of one unit, as far as they were read, in log order.
+
+    `question` is the first that an event of the group brought; without one, only
+    its hash is known, and some earlier stretch has it. `others` are the hashes of
+    further questions that were brought for the unit.
+    """
+
+    suite: str
+    question_hash: str
+    question: Question | None
+    identity: str | None
+    first_seq: int
+    forecasts: list[Facts]
+    records: list[Facts]
+    others: list[str]
+
+    def extend(self, later: "Group") -> None:
+        """Take the events of a later stretch."""
+        # A fact starts with its position, and no two have the same.
+        self.forecasts = sorted(self.forecasts + later.forecasts)
+        self.records = sorted(self.records + later.records)
+        brought = [] if later.question is None else [later.question_hash]
+        self.others += [
+            other
+            for other in (*brought, *later.others)
+            if other != self.question_hash and other not in self.others
+        ]
+
+
+class Stretch(msgspec.Struct, eq=False):
+    """What some consecutive events say: of units, and of suites.
+
+    Two groups may turn out to be one unit: one named by its question, the other by
+    the hash of a question that an earlier stretch brought.
+    """
+
+    groups: list[Group]
+    frozen: list[Payload]
+    last_of_suite: dict[str, Payload]
+
+
+def read_stretch(entries: Iterable[Payload]) -> Stretch:
+    """Return the facts of consecutive events; groups stand as they first appear.
+
+    Raises `CorruptLogError` for bytes that are no event.
+    """
+    stretch = Stretch([], [], {})
+    by_question: dict[str, Group] = {}
+    by_identity: dict[str, Group] = {}
+    for entry in entries:
+        event = read(entry)
+        stretch.last_of_suite[event.suite] = entry
+        if isinstance(event, SuiteFrozen):
+            stretch.frozen.append(entry)
+            continue
+        asked = event.question_hash or _hash_of_brought(entry, event)
+        key = event.suite + asked
+        group = by_question.get(key)
+        if group is None:
+            group = by_question[key] = _group(entry, event, asked, by_identity)
+            if not (group.forecasts or group.records):
+                stretch.groups.append(group)
+        if isinstance(event, ResolutionRecorded):
+            group.records.append(_record_facts(entry, event, asked))
+        else:
+            group.forecasts.append(_forecast_facts(entry, event, asked))
+    return stretch
+
+
+Asking = ForecastSealed | ForecastUpdated | ResolutionRecorded
+
+
+def _hash_of_brought(entry: Payload, event: Asking) -> str:
+    brought = question_in(event)
+    if not brought:
+        raise CorruptLogError("the event names no question", seq=entry.seq)
+    return sha256_hex(brought)
+
+
+def _group(entry: Payload, event: Asking, asked: str, known: dict[str, Group]) -> Group:
+    brought = question_in(event)
+    if not brought:
+        return Group(event.suite, asked, None, None, entry.seq, [], [], [])
+    question = read_question(brought)
+    name = unit_name(event.suite, question.template, question.id, question.horizon)
+    group = known.get(name)
+    if group is None:
+        group = Group(event.suite, asked, question, name, entry.seq, [], [], [])
+        known[name] = group
+    else:
+        group.others.append(asked)
+    return group
+
+
+FORECAST_FACTS = (
+    "seq",
+    "name",
+    "question_hash",
+    "suite_hash",
+    "probabilities",
+    "budget",
+    "evidence",
+    "is_update",
+    "is_reveal",
+    "is_hidden",
+    "created_at",
+    "received_at",
+    "entry",
+)
+
+
+def _forecast_facts(
+    entry: Payload, event: ForecastSealed | ForecastUpdated, asked: str
+) -> Facts:
+    is_update = isinstance(event, ForecastUpdated)
+    opens = event.opens if isinstance(event, ForecastUpdated) else None
+    return (
+        entry.seq,
+        event.forecaster,
+        asked,
+        event.suite_hash,
+        event.probabilities,
+        event.adaptation_budget,
+        event.evidence,
+        is_update,
+        opens is not None,
+        event.commitment is not None,
+        event.created_at,
+        entry.received_at,
+        entry,
+    )
+
+
+RECORD_FACTS = (
+    "seq",
+    "author",
+    "status",
+    "outcome",
+    "reason",
+    "question_hash",
+    "bar",
+    "is_review",
+    "created_at",
+    "received_at",
+    "started_at",
+    "published_at",
+    "entry",
+)
+
+
+def _record_facts(entry: Payload, event: ResolutionRecorded, asked: str) -> Facts:
+    return (
+        entry.seq,
+        event.author,
+        event.status,
+        event.outcome,
+        event.reason_code,
+        asked,
+        event.acceptance_hash,
+        event.confirms is not None,
+        event.created_at,
+        entry.received_at,
+        event.started_at,
+        event.published_at,
+        entry,
+    )

@@ -1,0 +1,174 @@
+"""Findings: what the record shows about single events (DESIGN §7).
+
+A finding is a fact for the reader of a report. Which of them keep a vector from
+counting is decided in `eligibility`; here each gets its sentence.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from ledger.clock import from_micros, instant_text
+from ledger.events import ResolutionRecorded
+from ledger.projections import eligibility
+from ledger.projections.columns import (
+    NEVER,
+    Flags,
+    Integers,
+    flags,
+    integers,
+    least_of_each,
+)
+from ledger.projections.docket import Docket, Forecasts, Records
+from ledger.projections.leakage import CANARY, EVIDENCE, LEAK_TESTS, TRAINING, Leaks
+from ledger.projections.lineage import INITIAL, REVEAL, Lineage
+from ledger.projections.resolutions import Standings
+from ledger.projections.tables import FindingRow
+
+OTHER_BAR = "acceptance-hash-mismatch"
+MISMATCHES = (eligibility.OTHER_QUESTION, eligibility.OTHER_SUITE, OTHER_BAR)
+_AMENDABLE = ("status", "outcome", "values", "started_at", "published_at")
+
+_SENTENCES = {
+    eligibility.COMPROMISED: "{who} signed with a key that was compromised by then",
+    eligibility.OTHER_SUITE: "{who} names another suite_hash than the frozen suite's",
+    eligibility.OTHER_QUESTION: "{who} speaks of another question than the unit's first",
+    eligibility.DUPLICATE: "{who} had sealed this unit before: the first counts",
+    eligibility.LATE: "{who} sealed at {moment}, after the cut-off {cutoff}",
+    eligibility.AFTER_START: "{who} sealed at {moment}, and work started at {started}",
+    eligibility.AFTER_RESOLUTION: "{who} sealed at {moment}, after the resolution",
+    eligibility.KNOWN: "{who} sealed at {moment}; the outcome was out at {published}",
+    EVIDENCE: "{who} used evidence from after it sealed at {moment}",
+    TRAINING: "{who} was trained until after the outcome was out at {published}",
+    CANARY: "a text of {who} holds a canary of the suite",
+    "commitment-mismatch": "{who} reveals another vector than it committed to",
+    "unmatched-timing": "{who} sealed at {moment}, long after another had",
+    "backdated": "{who} says it was made long before the ledger received it",
+    "resolved-early": "{who} resolved at {moment}, before the cut-off {cutoff}",
+    "amended": "{who} changed what stood before",
+    OTHER_BAR: "{who} applied another acceptance_hash than the question's",
+}
+
+
+class Hearing(msgspec.Struct, frozen=True, kw_only=True):
+    """A docket, and what was found out about its events so far, row by row."""
+
+    docket: Docket
+    standings: Standings
+    lineage: Lineage
+    sealed_us: Integers
+    broken: Integers
+    leaks: Leaks
+
+
+def findings(hearing: Hearing) -> list[FindingRow]:
+    """Return what the events show, in log order and then by rule."""
+    found = [*_of_forecasts(hearing), *_of_records(hearing)]
+    return sorted(found, key=lambda row: (row.seq, row.rule))
+
+
+def _of_forecasts(hearing: Hearing) -> Iterator[FindingRow]:
+    broken, leaked = hearing.broken, hearing.leaks.found
+    claims = {
+        **{rule: broken & bit > 0 for rule, bit in eligibility.BIT.items()},
+        **{test: leaked & bit > 0 for test, bit in LEAK_TESTS.items()},
+        "commitment-mismatch": _is_unfaithful(hearing.lineage),
+        "unmatched-timing": _is_apart(hearing),
+        "backdated": _is_backdated(hearing.docket, hearing.docket.forecasts),
+    }
+    # That a vector is still hidden says nothing against it.
+    del claims[eligibility.HIDDEN]
+    forecasts = hearing.docket.forecasts
+    return _told(hearing, claims, forecasts, forecasts.names, hearing.sealed_us)
+
+
+def _is_unfaithful(lineage: Lineage) -> Flags:
+    """Mark reveals that show another vector than was committed to."""
+    unfaithful = lineage.kind == REVEAL
+    unfaithful[lineage.revealed[lineage.revealed >= 0]] = False
+    return unfaithful
+
+
+def _is_apart(hearing: Hearing) -> Flags:
+    """Mark first vectors that were sealed long after another's on the same unit."""
+    units, unit = hearing.docket.units, hearing.docket.forecasts.unit
+    first, sealed = hearing.lineage.kind == INITIAL, hearing.sealed_us
+    earliest = least_of_each(len(units.number), unit[first], sealed[first])
+    allowed = integers([suite.max_spread_us for suite in units.suites])
+    apart: Flags = first & (sealed - earliest[unit] > allowed[unit])
+    return apart
+
+
+def _is_backdated(docket: Docket, events: Forecasts | Records) -> Flags:
+    """Mark what was made long before it was received; imported history always is."""
+    age_us = events.received_us - events.created_us
+    allowed = docket.frozen.charters.backdated_us_max(events.seq)
+    return ~docket.units.is_claimed[events.unit] & (age_us > allowed)
+
+
+def _of_records(hearing: Hearing) -> Iterator[FindingRow]:
+    records, units = hearing.docket.records, hearing.docket.units
+    moment = np.where(
+        units.is_claimed[records.unit], records.published_us, records.received_us
+    )
+    is_resolved = flags([status == "RESOLVED" for status in records.statuses])
+    is_early = moment < units.cutoff_us[records.unit]
+    claims = {
+        eligibility.COMPROMISED: ~records.counts & ~records.is_review,
+        eligibility.OTHER_QUESTION: records.is_of_other_question,
+        OTHER_BAR: records.is_of_other_bar,
+        "resolved-early": records.counts & is_resolved & is_early,
+        "backdated": _is_backdated(hearing.docket, records),
+        "amended": _is_amended(records),
+    }
+    return _told(hearing, claims, records, records.authors, moment)
+
+
+def _is_amended(records: Records) -> Flags:
+    """Mark records that change what a record other than PENDING had said."""
+    amended = np.zeros(len(records.seq), dtype=np.bool_)
+    counting = np.flatnonzero(records.counts)
+    before, after = counting[:-1], counting[1:]
+    follows = (records.unit[before] == records.unit[after]) & ~records.is_pending[
+        before
+    ]
+    for old, new in zip(before[follows].tolist(), after[follows].tolist(), strict=True):
+        amended[new] = _differ(records.event(old), records.event(new))
+    return amended
+
+
+def _differ(old: ResolutionRecorded, new: ResolutionRecorded) -> bool:
+    return any(getattr(old, name) != getattr(new, name) for name in _AMENDABLE)
+
+
+def _told(
+    hearing: Hearing,
+    claims: dict[str, Flags],
+    events: Forecasts | Records,
+    names: Sequence[str],
+    moment: Integers,
+) -> Iterator[FindingRow]:
+    """Yield a finding for each event that a claim holds of."""
+    units, now = hearing.docket.units, hearing.standings
+    for rule, holds in claims.items():
+        for row in np.flatnonzero(holds).tolist():
+            unit = int(events.unit[row])
+            yield FindingRow(
+                seq=int(events.seq[row]),
+                rule=rule,
+                unit=int(units.number[unit]),
+                subject=units.identities[unit],
+                message=_SENTENCES[rule].format(
+                    who=names[row],
+                    moment=_text(moment[row]),
+                    cutoff=_text(units.cutoff_us[unit]),
+                    started=_text(now.started_us[unit]),
+                    published=_text(now.published_us[unit]),
+                ),
+            )
+
+
+def _text(instant_us: np.int64) -> str:
+    known = int(instant_us) != NEVER
+    return instant_text(from_micros(int(instant_us))) if known else "no stated time"

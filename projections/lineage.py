@@ -1,0 +1,81 @@
+"""Chains: one forecaster's vectors on one unit, in the order of the log.
+
+The first ForecastSealed is the root; updates follow it, since the door lets an
+update attach to the chain's last vector only. A further ForecastSealed is a
+duplicate. A reveal opens a hidden vector and is none itself.
+"""
+
+import msgspec
+import numpy as np
+
+from ledger import codec
+from ledger.events import ForecastUpdated
+from ledger.projections.columns import NEVER, Flags, Integers
+from ledger.projections.docket import Docket, Forecasts
+
+INITIAL, UPDATE, DUPLICATE, REVEAL = range(4)
+KINDS = ("initial", "update", "duplicate", "reveal")
+
+
+class Lineage(msgspec.Struct, frozen=True, kw_only=True):
+    """One row a forecast event: what it is in its chain, and what it follows.
+
+    `parent` is the position of the chain's last vector before it. `revealed` is,
+    for a hidden vector, the row of the reveal that shows what was committed to;
+    -1 for any other.
+    """
+
+    kind: Integers
+    parent: Integers
+    revealed: Integers
+
+
+def lineage(docket: Docket) -> Lineage:
+    """Return where each forecast event stands in its chain."""
+    forecasts = docket.forecasts
+    size = len(forecasts.seq)
+    kind, parent = np.empty(size, dtype=np.int64), np.full(size, NEVER, dtype=np.int64)
+    order = np.lexsort((forecasts.seq, forecasts.forecaster, forecasts.unit))
+    starts = _chain_starts(forecasts, order)
+    ordered = np.where(starts, INITIAL, DUPLICATE)
+    ordered[forecasts.is_update[order]] = UPDATE
+    ordered[forecasts.is_reveal[order]] = REVEAL
+    kind[order] = ordered
+    # The last vector of the chain up to each event, and then before it.
+    position = np.arange(size)
+    last = np.maximum.accumulate(np.where(ordered <= UPDATE, position, 0))
+    follows = (ordered == UPDATE) | (ordered == REVEAL)
+    parent[order[follows]] = forecasts.seq[order[last[position[follows] - 1]]]
+    return Lineage(kind=kind, parent=parent, revealed=_revealed(forecasts))
+
+
+def _chain_starts(forecasts: Forecasts, order: Integers) -> Flags:
+    unit, forecaster = forecasts.unit[order], forecasts.forecaster[order]
+    starts = np.ones(len(order), dtype=np.bool_)
+    starts[1:] = (unit[1:] != unit[:-1]) | (forecaster[1:] != forecaster[:-1])
+    return starts
+
+
+def _revealed(forecasts: Forecasts) -> Integers:
+    """Return the reveal of each hidden vector that shows what was committed to."""
+    revealed = np.full(len(forecasts.seq), -1, dtype=np.int64)
+    sound = np.flatnonzero(forecasts.is_reveal & ~forecasts.is_compromised)
+    opener = {_opens(forecasts, row): row for row in sound.tolist()}
+    for row in np.flatnonzero(forecasts.is_hidden).tolist() if opener else ():
+        reveal = opener.get(forecasts.entries[row].event_id.hex())
+        if reveal is not None and _shows(forecasts, row, reveal):
+            revealed[row] = reveal
+    return revealed
+
+
+def _shows(forecasts: Forecasts, row: int, reveal: int) -> bool:
+    hidden, shown = forecasts.event(row), forecasts.event(reveal)
+    assert isinstance(shown, ForecastUpdated)
+    parent = hidden.parent if isinstance(hidden, ForecastUpdated) else None
+    committed = codec.commitment(shown, parent=parent, salt=shown.salt or "")
+    return committed == hidden.commitment
+
+
+def _opens(forecasts: Forecasts, row: int) -> str | None:
+    event = forecasts.event(row)
+    return event.opens if isinstance(event, ForecastUpdated) else None

@@ -1,0 +1,221 @@
+"""projections.db: the folded tables on disk, made by sqlite-utils, open to Datasette.
+
+Everything in it can be deleted and is then built again from the log. The schema
+follows the structs of `tables`; rows go in by `executemany` on the connection,
+since a dictionary for every row would cost more than judging it.
+"""
+
+# ruff: noqa: S608 - every name in these statements is one of our own tables or columns
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+import msgspec
+import sqlite_utils
+
+from ledger.canonical import encode
+from ledger.clock import micros, parse_instant
+from ledger.projections.columns import NEVER
+from ledger.projections.judgement import Columns, Judged
+from ledger.projections.tables import (
+    TABLES,
+    VIEWS,
+    ForecastRow,
+    QuestionRow,
+    ResolutionRow,
+    RowStruct,
+    Table,
+)
+
+# Raised whenever a table, a rule or a score changes its meaning: an older file is
+# then built again.
+FORMAT = 1
+_BUSY_SECONDS = 30
+# SQLite takes at least 999 parameters, wherever it comes from.
+_PARAMETERS_MAX = 900
+_OF_UNIT = ("questions", "forecasts", "resolutions", "findings", "aliases")
+
+
+class Tables:
+    """One connection to the tables; what belongs together is written at once."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Open or make the file; without a path, tables in memory."""
+        connection = sqlite3.connect(
+            ":memory:" if path is None else path,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        self.connection = connection
+        self._database = sqlite_utils.Database(connection)
+        # No write-ahead log: the SQLite that Python is linked with may still have
+        # the fault that loses data when two connections reset one.
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA cache_size = -65536")
+        with self.at_once():
+            self._make_schema()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Write all of a block or nothing; nobody else writes meanwhile."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def _make_schema(self) -> None:
+        if self.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+            return
+        for name in self._database.view_names():
+            self._database.view(name).drop()
+        for name in self._database.table_names():
+            self._database.table(name).drop()
+        for table in TABLES:
+            self._make_table(table)
+        for name, sql in VIEWS.items():
+            self._database.create_view(name, sql)
+        self.connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _make_table(self, table: Table) -> None:
+        columns = {
+            field.name: _column_type(field.type)
+            for field in msgspec.structs.fields(table.row)
+        }
+        needed = {
+            field.name
+            for field in msgspec.structs.fields(table.row)
+            if NoneType not in get_args(field.type)
+        }
+        made = self._database.table(table.name)
+        made.create(columns, pk=table.key, not_null=needed, strict=True)
+        for index in table.indexes:
+            made.create_index(index, unique=index == ("identity",))
+
+    def position(self) -> tuple[int, str | None]:
+        """Return how many events are folded in, and the id of the last one."""
+        row = self.connection.execute("SELECT position, event_id FROM state").fetchone()
+        return (0, None) if row is None else row
+
+    def write_position(self, position: int, event_id: str) -> None:
+        """Say how many events are folded in."""
+        self.connection.execute("DELETE FROM state")
+        self.connection.execute(
+            "INSERT INTO state VALUES (1, ?, ?)", (position, event_id)
+        )
+
+    def note_suite(self, suite: str, seq: int, received_at: str) -> None:
+        """Note the last event that speaks of a suite; its first one froze it."""
+        self.connection.execute(
+            "INSERT INTO suites VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+            "SET last_seq = excluded.last_seq, last_us = excluded.last_us",
+            (suite, seq, seq, micros(parse_instant(received_at))),
+        )
+
+    def empty(self) -> None:
+        """Forget everything that was folded in."""
+        for table in TABLES:
+            self.connection.execute(f"DELETE FROM {table.name}")
+
+    def numbers_by_identity(self, identities: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those units that are known."""
+        sql = "SELECT identity, unit FROM questions WHERE identity IN ({})"
+        return dict(self._chosen(sql, identities))
+
+    def numbers_by_question(self, hashes: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Return the numbers of known units by suite and question hash."""
+        asked = (
+            "SELECT suite, question_hash, unit FROM {} WHERE question_hash IN ({{}})"
+        )
+        return {
+            (suite, question_hash): unit
+            for table in ("aliases", "questions")
+            for suite, question_hash, unit in self._chosen(asked.format(table), hashes)
+        }
+
+    def positions(self, units: Sequence[int]) -> list[int]:
+        """Return the positions of all events of these units, ascending."""
+        asked = "SELECT seq FROM {} WHERE unit IN ({{}})"
+        return sorted(
+            seq
+            for table in ("forecasts", "resolutions")
+            for (seq,) in self._chosen(asked.format(table), units)
+        )
+
+    def _chosen(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(values), _PARAMETERS_MAX):
+            some = values[start : start + _PARAMETERS_MAX]
+            yield from self.connection.execute(
+                sql.format(",".join("?" * len(some))), some
+            )
+
+    def forget(self, units: Iterable[int]) -> None:
+        """Delete the rows of units that are about to be written again."""
+        chosen = [(unit,) for unit in units]
+        for table in _OF_UNIT:
+            self.connection.executemany(f"DELETE FROM {table} WHERE unit = ?", chosen)
+
+    def write(self, judged: Judged) -> None:
+        """Write the rows of units that have none."""
+        self._insert_columns("questions", QuestionRow, judged.questions)
+        self._insert_columns("forecasts", ForecastRow, judged.forecasts)
+        self._insert_columns("resolutions", ResolutionRow, judged.resolutions)
+        self.insert("findings", judged.findings)
+        self.insert("aliases", judged.aliases)
+
+    def _insert_columns(
+        self, table: str, row: type[RowStruct], columns: Columns
+    ) -> None:
+        fields = msgspec.structs.fields(row)
+        marks = ",".join(_mark(field.type) for field in fields)
+        rows = zip(*(columns[field.name] for field in fields), strict=True)
+        self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+
+    def insert(self, table: str, rows: Sequence[RowStruct]) -> None:
+        """Write rows of one table."""
+        if rows:
+            marks = ",".join("?" * len(rows[0].__struct_fields__))
+            self.connection.executemany(
+                f"INSERT INTO {table} VALUES ({marks})",
+                map(msgspec.structs.astuple, rows),
+            )
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each table: its rows by key, as canonical JSON lines."""
+        return {table.name: self._digest(table) for table in TABLES}
+
+    def _digest(self, table: Table) -> str:
+        digest = sha256()
+        order = ",".join(table.key)
+        rows = self.connection.execute(f"SELECT * FROM {table.name} ORDER BY {order}")
+        for row in rows:
+            digest.update(encode(row) + b"\n")
+        return digest.hexdigest()
+
+
+def _column_type(annotation: object) -> type:
+    """Return what sqlite-utils calls a column: int or str, whether null or not."""
+    return int if int in (annotation, *get_args(annotation)) else str
+
+
+def _mark(annotation: object) -> str:
+    """Return the parameter of a column in which `NEVER` or "" stands for null.
+
+    Python's sqlite3 takes a microsecond to bind None, ten times an integer's time.
+    """
+    if NoneType not in get_args(annotation):
+        return "?"
+    return f"nullif(?, {NEVER})" if int in get_args(annotation) else "nullif(?, '')"

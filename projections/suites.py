@@ -1,0 +1,106 @@
+"""What was frozen, made ready for judging: suite versions, and the charter's facts.
+
+Both depend on SuiteFrozen events alone. A charter's limits hold from its position
+on; that a key was compromised holds from the position that the charter states,
+and so can change how earlier events are judged.
+"""
+
+import msgspec
+import numpy as np
+
+from ledger import codec, spelling
+from ledger.charters import compromised_keys
+from ledger.clock import micros, parse_instant
+from ledger.events import SuiteFrozen
+from ledger.ids import parse_version
+from ledger.projections.columns import Integers, integers
+from ledger.projections.payloads import Payload, read_whole
+from ledger.suite import CharterManifest, SuiteManifest, Template
+
+SECOND_US = 1_000_000
+HOUR_US = 3_600 * SECOND_US
+
+
+class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite version in force, with what judging looks up for every event."""
+
+    seq: int
+    received_us: int
+    manifest: SuiteManifest
+    suite_hash: str
+    is_claimed: bool
+    clip_ppm: int
+    max_spread_us: int
+    canaries: frozenset[str]
+    templates: dict[str, Template]
+
+    @property
+    def name(self) -> str:
+        """The version's name, `name@vN`."""
+        return self.manifest.suite
+
+
+class Charters:
+    """The charters of a log in order, and the keys that they call compromised."""
+
+    def __init__(self) -> None:
+        self._stated: list[tuple[int, CharterManifest]] = []
+        # From which position on each compromised key speaks for nobody.
+        self.compromised: dict[bytes, int] = {}
+
+    def adopt(self, seq: int, manifest: CharterManifest) -> bool:
+        """Put a charter in force; tell whether it voids earlier judgements."""
+        if self._stated and seq <= self._stated[-1][0]:
+            return False  # It was taken before; a log is read again after a fault.
+        self._stated.append((seq, manifest))
+        known, self.compromised = self.compromised, compromised_keys(self._stated)
+        return self.compromised != known
+
+    def at(self, seq: int) -> CharterManifest:
+        """Return the charter in force at a position."""
+        return [manifest for since, manifest in self._stated if since <= seq][-1]
+
+    def backdated_us_max(self, seqs: Integers) -> Integers:
+        """Return how old an event at each position may be when it is received."""
+        since = integers([position for position, _ in self._stated])
+        seconds = integers([each.backdated_seconds for _, each in self._stated])
+        return seconds[np.searchsorted(since, seqs, side="right") - 1] * SECOND_US
+
+
+class Frozen:
+    """Everything frozen so far; owned, and changed in place, by the fold."""
+
+    def __init__(self) -> None:
+        self.charters = Charters()
+        self.suites: dict[str, SuiteVersion] = {}
+
+    def adopt(self, entry: Payload) -> bool:
+        """Take a SuiteFrozen event; tell whether it voids earlier judgements."""
+        event = read_whole(entry.payload)
+        assert isinstance(event, SuiteFrozen)
+        if isinstance(event.manifest, CharterManifest):
+            return self.charters.adopt(entry.seq, event.manifest)
+        received_us = micros(parse_instant(entry.received_at))
+        version = suite_version(event.manifest, entry.seq, received_us)
+        self.suites[event.suite] = version
+        return False
+
+    def successor(self, suite: str) -> SuiteVersion | None:
+        """Return the version that superseded a suite, if one did."""
+        name, number = parse_version(suite)
+        return self.suites.get(f"{name}@v{number + 1}")
+
+
+def suite_version(manifest: SuiteManifest, seq: int, received_us: int) -> SuiteVersion:
+    """Return a manifest made ready for judging, as frozen at a position."""
+    return SuiteVersion(
+        seq=seq,
+        received_us=received_us,
+        manifest=manifest,
+        suite_hash=codec.suite_hash(manifest),
+        is_claimed=manifest.chronology == "claimed",
+        clip_ppm=spelling.ppm(manifest.scoring.clip),
+        max_spread_us=manifest.max_spread_seconds * SECOND_US,
+        canaries=frozenset(manifest.canaries),
+        templates={template.id: template for template in manifest.templates},
+    )
