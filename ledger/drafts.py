@@ -13,6 +13,7 @@ from functools import cache
 import msgspec
 
 from ledger import codec
+from ledger.clock import instant_text
 from ledger.draft_fields import (
     require_known,
     spelled_fields,
@@ -52,6 +53,8 @@ TYPES: dict[str, type[LedgerEvent]] = {
 }
 # A unit may be named by these instead of its question's hash.
 NAMING = ("template", "id", "horizon")
+# A record may name the one that it supersedes by this instead of its event id.
+STANDING = "standing"
 
 
 class Drafts:
@@ -88,6 +91,9 @@ class Drafts:
         said = {name: given[name] for name in given if name not in NAMING}
         probabilities = said.pop("probabilities", None) or {}
         require_known(given, _known(cls), f"a {cls.__name__}")
+        amends = cls is ResolutionRecorded and said.get("supersedes") == STANDING
+        if amends:
+            del said["supersedes"]
         fields = spelled_fields(said, cls, now)
         suite = fields.get("suite")
         if not isinstance(suite, str):
@@ -98,6 +104,9 @@ class Drafts:
         self._ask(fields, naming, cls, frozen, state)
         unit = _unit(fields, suite, state)
         if cls is ResolutionRecorded:
+            if amends:
+                made_at = fields.get("created_at", now)
+                fields["supersedes"] = _standing(unit, made_at)
             _supersede_pending(fields, unit)
             return fields
         fields.setdefault("suite_hash", frozen.suite_hash)
@@ -244,6 +253,28 @@ def _supersede_pending(fields: Fields, unit: Unit | None) -> None:
         return
     if "supersedes" not in fields and "confirms" not in fields:
         fields["supersedes"] = standing.event_id
+
+
+def _standing(unit: Unit | None, made_at: object) -> str:
+    """Return the id of the record that stands, which an amendment was made after.
+
+    So a history that is appended a second time does not amend its own end.
+    """
+    standing = None if unit is None else unit.standing
+    if standing is None:
+        what = f"is {STANDING}, and nothing is recorded of the unit yet"
+        raise unfit("supersedes", what, "leave it out")
+    assert isinstance(made_at, datetime)
+    known = standing.created_at
+    if known is None or known >= made_at:
+        when = "who knows when" if known is None else f"at {instant_text(known)}"
+        what = (
+            f"is {STANDING}, and what stands was made {when}, not before this record's "
+            f"created_at, {instant_text(made_at)}"
+        )
+        remedy = f"if this amends it, name it: {standing.event_id}"
+        raise unfit("supersedes", what, remedy)
+    return standing.event_id
 
 
 def _end_of_chain(fields: Fields, unit: Unit | None) -> str:

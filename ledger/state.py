@@ -166,7 +166,7 @@ def _apply_forecast(
 
 def _apply_resolution(unit: Unit, event_id: str, event: ResolutionRecorded) -> None:
     if event.confirms is None:
-        unit.standing = Standing(event_id, event.author, event.status)
+        unit.standing = Standing(event_id, event.author, event.status, event.created_at)
         unit.records[event_id] = event.author
 
 

@@ -27,6 +27,8 @@ class Standing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     event_id: str
     author: str
     status: str
+    # By its author's clock; None in an index that an older program wrote.
+    created_at: datetime | None = None
 
 
 class Unit(msgspec.Struct, array_like=True, gc=False):
