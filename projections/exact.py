@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ledger import spelling
+from ledger.projections.columns import Integers
 
 PPM = spelling.PPM
 # Scores are counted in units of 1e-12: (1e-6)^2, so that a squared error is exact.
@@ -47,20 +48,21 @@ def largest_remainder(shares: Sequence[Fraction]) -> tuple[int, ...]:
     return tuple(floors)
 
 
-@lru_cache(_REMEMBERED)
 def picobits(p_ppm: int) -> int | None:
     """Return log2 of a probability in units of 1e-12 bits; None for minus infinity."""
-    return None if p_ppm == 0 else _scaled(_CONTEXT.divide(_ln(p_ppm), _LN_2))
+    return None if p_ppm == 0 else _logarithms(p_ppm)[0]
+
+
+def piconats(p_ppm: int) -> int | None:
+    """Return ln of a probability in units of 1e-12 nats; None for minus infinity."""
+    return None if p_ppm == 0 else _logarithms(p_ppm)[1]
 
 
 @lru_cache(_REMEMBERED)
-def piconats(p_ppm: int) -> int | None:
-    """Return ln of a probability in units of 1e-12 nats; None for minus infinity."""
-    return None if p_ppm == 0 else _scaled(_ln(p_ppm))
-
-
-def _ln(p_ppm: int) -> Decimal:
-    return _CONTEXT.ln(Decimal(p_ppm).scaleb(-6, _CONTEXT))
+def _logarithms(p_ppm: int) -> tuple[int, int]:
+    """Return log2 and ln; a logarithm takes longer than everything else of a score."""
+    natural = _CONTEXT.ln(Decimal(p_ppm).scaleb(-6, _CONTEXT))
+    return _scaled(_CONTEXT.divide(natural, _LN_2)), _scaled(natural)
 
 
 def _scaled(value: Decimal) -> int:
@@ -99,3 +101,12 @@ def exact_text(value: Fraction) -> str | None:
     if value.denominator >= EXACT_DENOMINATOR_MAX:
         return None
     return f"{value.numerator}/{value.denominator}"
+
+
+def exact_sum(column: Integers) -> int:
+    """Return the sum of a column, whatever its size: numpy's would wrap silently."""
+    largest = max(abs(int(column.max(initial=0))), abs(int(column.min(initial=0))), 1)
+    safe = (2**63 - 1) // largest
+    return sum(
+        int(column[start : start + safe].sum()) for start in range(0, len(column), safe)
+    )

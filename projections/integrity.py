@@ -85,7 +85,7 @@ def _of_forecasts(hearing: Hearing) -> Iterator[FindingRow]:
 
 def _is_unfaithful(lineage: Lineage) -> Flags:
     """Mark reveals that show another vector than was committed to."""
-    unfaithful = lineage.kind == REVEAL
+    unfaithful: Flags = lineage.kind == REVEAL
     unfaithful[lineage.revealed[lineage.revealed >= 0]] = False
     return unfaithful
 

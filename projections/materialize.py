@@ -25,8 +25,11 @@ from ledger.projections.judgement import Columns, Judged
 from ledger.projections.tables import (
     TABLES,
     VIEWS,
+    BaselineRow,
     ForecastRow,
+    FreshnessRow,
     QuestionRow,
+    ReportRow,
     ResolutionRow,
     RowStruct,
     Table,
@@ -124,6 +127,44 @@ class Tables:
             "SET last_seq = excluded.last_seq, last_us = excluded.last_us",
             (suite, seq, seq, micros(parse_instant(received_at))),
         )
+
+    def last_entries(self) -> dict[str, tuple[int, int]]:
+        """Return position and receipt of the last event about each suite."""
+        rows = self.connection.execute("SELECT suite, last_seq, last_us FROM suites")
+        return {suite: (seq, received_us) for suite, seq, received_us in rows}
+
+    def fresh_through(self, suite: str) -> int | None:
+        """Return up to which event a suite's rows are computed; None for not yet."""
+        row = self.connection.execute(
+            "SELECT through_seq FROM freshness WHERE suite = ?", (suite,)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def stored_rows(self, suite: str) -> list[str]:
+        """Return a suite's rows as canonical JSON, in their order."""
+        rows = self.connection.execute(
+            "SELECT row FROM rows WHERE suite = ? ORDER BY place", (suite,)
+        )
+        return [text for (text,) in rows]
+
+    def replace_report(
+        self,
+        suite: str,
+        rows: Sequence[ReportRow],
+        baselines: Sequence[BaselineRow],
+        through_seq: int,
+    ) -> None:
+        """Write a suite's rows and baselines instead of those that it had."""
+        self.connection.execute("DELETE FROM rows WHERE suite = ?", (suite,))
+        self.connection.execute(
+            "DELETE FROM baselines WHERE unit IN "
+            "(SELECT unit FROM questions WHERE suite = ?)",
+            (suite,),
+        )
+        self.connection.execute("DELETE FROM freshness WHERE suite = ?", (suite,))
+        self.insert("rows", rows)
+        self.insert("baselines", baselines)
+        self.insert("freshness", [FreshnessRow(suite, through_seq)])
 
     def empty(self) -> None:
         """Forget everything that was folded in."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ledger.projections.columns import (
     NEVER,
+    Flags,
     Integers,
     first_of_each,
     following_in_group,
@@ -16,7 +17,7 @@ from ledger.projections.columns import (
     least_of_each,
     taken,
 )
-from ledger.projections.docket import Docket, Records
+from ledger.projections.docket import Docket
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,26 +73,18 @@ def standings(docket: Docket) -> Standings:
     )
 
 
-def spans(records: Records) -> Spans:
-    """Return while each record was what was known."""
-    size = len(records.seq)
-    until_seq, known_us, known_until_us = np.full((3, size), NEVER, dtype=np.int64)
-    counting = np.flatnonzero(records.counts)
-    until_seq[counting] = following_in_group(
-        records.unit[counting], records.seq[counting]
-    )
-    published = counting[records.published_us[counting] != NEVER]
-    order = np.lexsort(
-        (
-            records.seq[published],
-            records.published_us[published],
-            records.unit[published],
-        )
-    )
+def spans(
+    unit: Integers, seq: Integers, published_us: Integers, counts: Flags
+) -> Spans:
+    """Return while each record was what was known; rows ascend by unit, then seq."""
+    until_seq, known_us, known_until_us = np.full((3, len(seq)), NEVER, dtype=np.int64)
+    counting = np.flatnonzero(counts)
+    until_seq[counting] = following_in_group(unit[counting], seq[counting])
+    published = counting[published_us[counting] != NEVER]
+    order = np.lexsort((seq[published], published_us[published], unit[published]))
     published = published[order]
     # A record that was published after a later one of the log never was the latest.
-    # Rows of records ascend with the log, and from unit to unit.
     known = published[np.maximum.accumulate(published) == published]
-    known_us[known] = records.published_us[known]
-    known_until_us[known] = following_in_group(records.unit[known], known_us[known])
+    known_us[known] = published_us[known]
+    known_until_us[known] = following_in_group(unit[known], known_us[known])
     return Spans(until_seq=until_seq, known_us=known_us, known_until_us=known_until_us)

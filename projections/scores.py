@@ -3,6 +3,9 @@
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from ledger.projections.columns import NEVER, Integers, integers
 from ledger.projections.exact import PPM, UNITS, picobits, piconats
 
 _SCORES_REMEMBERED = 65_536
@@ -49,10 +52,39 @@ def brier_sum(vector_ppm: tuple[int, ...], outcome: int) -> int:
     >>> brier_sum((250_000, 750_000), outcome=0) == 2 * brier_binary(250_000, 1)
     True
     """
-    missed = sum(p * p for p in vector_ppm)
-    return missed - 2 * PPM * vector_ppm[outcome] + UNITS
+    squares = sum(p * p for p in vector_ppm)
+    return squares - 2 * PPM * vector_ppm[outcome] + UNITS
 
 
 def brier_binary(p_ppm: int, happened: int) -> int:
     """Return (p - y)^2 of the official binary form; `happened` is 0 or 1."""
     return (p_ppm - PPM * happened) ** 2
+
+
+class ScoreColumns(NamedTuple):
+    """What many vectors scored, a column for each field of `Score`.
+
+    `picobits` is `NEVER` for minus infinity.
+    """
+
+    brier_sum: Integers
+    picobits: Integers
+    picobits_clipped: Integers
+    piconats_clipped: Integers
+
+
+def score_rows(vectors_ppm: Integers, outcome: Integers, clip_ppm: int) -> ScoreColumns:
+    """Return the scores of vectors, one a row, each on the outcome of its unit."""
+    happened = np.take_along_axis(vectors_ppm, outcome[:, None], axis=1)[:, 0]
+    squares = (vectors_ppm * vectors_ppm).sum(axis=1)
+    distinct, which = np.unique(happened, return_inverse=True)
+    logarithms = [
+        (picobits(p), picobits(clip(p, clip_ppm)), piconats(clip(p, clip_ppm)))
+        for p in distinct.tolist()
+    ]
+    table = integers(
+        [NEVER if number is None else number for row in logarithms for number in row]
+    ).reshape(-1, 3)[which]
+    return ScoreColumns(
+        squares - 2 * PPM * happened + UNITS, table[:, 0], table[:, 1], table[:, 2]
+    )

@@ -136,13 +136,14 @@ class BaselineRow(msgspec.Struct):
 
 
 class ReportRow(msgspec.Struct):
-    """One reporting row, canonical JSON, under what identifies it."""
+    """One reporting row as canonical JSON; `place` is where a suite lists it."""
 
     suite: str
+    place: int
     forecaster: str
     slot: str
-    horizon: str
-    slice: str
+    horizon: str | None
+    slice: str | None
     row: str
 
 
@@ -192,7 +193,7 @@ TABLES = (
     Table("aliases", AliasRow, ("question_hash", "suite")),
     Table("suites", SuiteRow, ("suite",)),
     Table("baselines", BaselineRow, ("competitor", "seq"), (("unit",),)),
-    Table("rows", ReportRow, ("suite", "forecaster", "slot", "horizon", "slice")),
+    Table("rows", ReportRow, ("suite", "place")),
     Table("freshness", FreshnessRow, ("suite",)),
     Table("state", StateRow, ("one",)),
 )
