@@ -64,6 +64,9 @@ COMMANDS = {
     "rows": Entry(
         READ, "rows:rows", "Print the scores, a row for each forecaster and slot."
     ),
+    "doctor": Entry(
+        CHECK, "doctor:doctor", "Tell whether all is well, and what to do where not."
+    ),
     "export": Entry(
         CHECK, "export:export", "Write a bundle that others can recompute."
     ),

@@ -26,7 +26,7 @@ app = group()
 
 @app.callback()
 def keys() -> None:
-    """Make, show and list keys, and change who may sign.
+    """Make and show keys, and change who may sign.
 
     A key file holds one private key, readable by its owner only; a principal signs with
     the file of its own name. What others need is the public form, the verifier key.

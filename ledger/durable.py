@@ -27,7 +27,8 @@ _NETWORK = frozenset(
         "ocfs2",
     ],
 )
-_MOUNTS = Path("/proc/self/mounts")
+# Where Linux says what is mounted where; other systems have no such file.
+MOUNTS = Path("/proc/self/mounts")
 
 
 def sync_folder(folder: Path) -> None:
@@ -74,16 +75,22 @@ def lock(path: Path) -> int:
 
 def require_local(folder: Path) -> None:
     """Raise `UsageError` for a folder on a network file system."""
-    if not _MOUNTS.exists():
-        return
+    kind = file_system(folder)
+    if kind in _NETWORK:
+        msg = f"{folder} is on {kind}, a network file system: use a local disk"
+        raise UsageError(msg)
+
+
+def file_system(folder: Path) -> str:
+    """Return the kind of file system that a folder is on, such as ext4; "" if unknown."""
+    if not MOUNTS.exists():
+        return ""
     here = str(folder.resolve())
     best = ("", "")
-    for line in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+    for line in MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
         _, mount, kind, *_ = line.split(" ")
         mount = mount.replace("\\040", " ")
         inside = here == mount or here.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= len(best[0]):
             best = (mount, kind)
-    if best[1] in _NETWORK:
-        msg = f"{folder} is on {best[1]}, a network file system: use a local disk"
-        raise UsageError(msg)
+    return best[1]

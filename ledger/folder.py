@@ -44,7 +44,7 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
             raise UsageError(msg) from None
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        except (OSError, ValueError) as error:
             msg = f"{self.settings_file} cannot be read: {error}"
             raise UsageError(msg) from error
         if settings.format != FORMAT:

@@ -6,12 +6,14 @@ log commits, so that memory is bounded by `CACHED_MAX`, not by the log.
 """
 
 import logging
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 import msgspec
 
 from ledger.durable import remove_database
+from ledger.errors import CorruptLogError
 from ledger.unit import Unit
 
 _NOTES = logging.getLogger(__name__)
@@ -46,6 +48,27 @@ def open_index(path: Path, size: int, root: bytes) -> "Index":
     return Index(path)
 
 
+def index_position(path: Path) -> tuple[int, bytes] | None:
+    """Return the size and root of the log that an index file speaks of, only reading.
+
+    None where the file is of another format. Raises `CorruptLogError` for a file that
+    is damaged.
+    """
+    try:
+        with closing(
+            apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        ) as database:
+            return _position(database)
+    except apsw.Error as error:
+        msg = f"{path} is damaged: {error}"
+        raise CorruptLogError(msg) from error
+
+
+def _position(database: apsw.Connection) -> tuple[int, bytes] | None:
+    row = database.execute("SELECT size, root, format FROM position").fetchone()
+    return None if row is None or row[2] != _FORMAT else (row[0], row[1])
+
+
 class Index:
     """Units of one log up to `size`; `flush` writes what changed since the last."""
 
@@ -73,10 +96,7 @@ class Index:
 
     def position(self) -> tuple[int, bytes] | None:
         """Return the size and root of the log that the file speaks of, if any."""
-        row = self._database.execute(
-            "SELECT size, root, format FROM position",
-        ).fetchone()
-        return None if row is None or row[2] != _FORMAT else (row[0], row[1])
+        return _position(self._database)
 
     def frozen(self) -> list[int]:
         """Return the positions of the SuiteFrozen events, ascending."""

@@ -8,6 +8,7 @@ event may be written, only that what is written stays.
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ from ledger.errors import (
 
 FORMAT = "1"
 CHECKPOINT_EVERY = 1_024
+# What SQLite must answer to a writer: the file's own mode, and the connection's.
+DURABLE: dict[str, str | int] = {
+    "journal_mode": "wal",
+    "synchronous": 2,
+    "wal_autocheckpoint": 0,
+    "trusted_schema": 0,
+}
 _WAL_PAGES_MAX = 4_000
 _BUSY_MILLISECONDS = 5_000
 
@@ -127,6 +135,14 @@ class Store:
         )
         return [leaf for (leaf,) in found]
 
+    def holding(self, text: str) -> list[int]:
+        """Return the positions of the entries whose payload holds `text`, ascending."""
+        found = self._database.execute(
+            "SELECT seq FROM entries WHERE instr(payload, ?) ORDER BY seq",
+            (text.encode(),),
+        )
+        return [seq for (seq,) in found]
+
     def checkpoints(self) -> list[tuple[int, str]]:
         """Return the stored checkpoints, smallest first, without the newest one."""
         rows = self._database.execute(
@@ -228,11 +244,8 @@ class Store:
 
         Raises `CorruptLogError` where SQLite cannot read the file.
         """
-        try:
+        with legible():
             yield from self._database.execute(query, values)
-        except (apsw.Error, UnicodeDecodeError) as error:
-            msg = f"log.db cannot be read: {error}"
-            raise CorruptLogError(msg) from error
 
     def problems(self) -> list[str]:
         """Return what SQLite and the schema find wrong with the file itself.
@@ -254,6 +267,35 @@ class Store:
             f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored
         ]
         found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
+        return found
+
+
+@contextmanager
+def legible() -> Iterator[None]:
+    """Raise `CorruptLogError` where SQLite cannot read what the block asks it for."""
+    try:
+        yield
+    except (apsw.Error, UnicodeDecodeError) as error:
+        msg = f"log.db cannot be read: {error}"
+        raise CorruptLogError(msg) from error
+
+
+def sqlite_version() -> str:
+    """Return the version of the SQLite that opens the log."""
+    return apsw.sqlite_lib_version()
+
+
+def settings_of(path: Path) -> dict[str, object]:
+    """Return what SQLite answers where a writer needs `DURABLE`; the file stays as it is.
+
+    Raises `CorruptLogError` where the file cannot be read as a database.
+    """
+    with legible(), closing(_connect_reader(path)) as database:
+        database.set_busy_timeout(_BUSY_MILLISECONDS)
+        found = {"journal_mode": database.pragma("journal_mode")}
+        for name in DURABLE.keys() - found.keys():
+            database.pragma(name, DURABLE[name])
+            found[name] = database.pragma(name)
         return found
 
 
@@ -322,10 +364,8 @@ def _connect_reader(path: Path) -> apsw.Connection:
 
 def _set_up_writer(database: apsw.Connection) -> None:
     database.set_busy_timeout(_BUSY_MILLISECONDS)
-    _require(database, "journal_mode", "wal")
-    _require(database, "synchronous", 2)
-    _require(database, "wal_autocheckpoint", 0)
-    _require(database, "trusted_schema", 0)
+    for name, value in DURABLE.items():
+        _require(database, name, value)
 
 
 def _require(database: apsw.Connection, name: str, value: str | int) -> None:

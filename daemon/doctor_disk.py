@@ -1,0 +1,179 @@
+"""The ground that a ledger stands on: SQLite, modes, file system, space, lock."""
+
+import fcntl
+import os
+import pwd
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from ledger.daemon.diagnosis import (
+    Diagnosis,
+    Problem,
+    command,
+    fail,
+    ok,
+    together,
+    warn,
+)
+from ledger.daemon.patient import Patient, Readable
+from ledger.durable import file_system, require_local
+from ledger.errors import UsageError
+from ledger.store import DURABLE, settings_of, sqlite_version
+
+# SQLite 3.7.0 to 3.51.2 can lose committed data when two connections reset a WAL.
+SQLITE_SOUND = (3, 51, 3)
+MIB = 1024 * 1024
+FREE_BYTES_MIN = 64 * MIB
+FREE_BYTES_WANTED = 1024 * MIB
+# A log that grows on needs room for itself, its copies and its projections.
+FREE_LOGS_WANTED = 10
+WAL_BYTES_MAX = 64 * MIB
+_OTHERS = 0o077
+
+
+def sqlite(_: Patient) -> Diagnosis:
+    """Tell whether the SQLite that opens the log keeps what it committed."""
+    version = sqlite_version()
+    if tuple(map(int, version.split("."))) < SQLITE_SOUND:
+        return fail(
+            "sqlite",
+            f"SQLite {version} opens the log, and versions before 3.51.3 can lose data",
+            "install a newer apsw, which brings its SQLite along: apsw>=3.51.3",
+        )
+    return ok("sqlite", f"SQLite {version} opens the log")
+
+
+def settings(patient: Patient, _: Readable) -> Diagnosis:
+    """Tell whether SQLite answers what a durable log needs."""
+    log = patient.folder.log
+    found = settings_of(log)
+    wrong = [
+        f"{name} is {found[name]!r} instead of {value!r}"
+        for name, value in DURABLE.items()
+        if found[name] != value
+    ]
+    if wrong:
+        remedy = command("ledger", "append", "/dev/null", "--ledger", log.parent)
+        return warn("settings", f"{'; '.join(wrong)}: the next writer sets it", remedy)
+    return ok("settings", "journal_mode wal, synchronous full, as read back")
+
+
+def permissions(patient: Patient) -> Diagnosis:
+    """Tell whether the folder and the log are this user's, and nobody else's."""
+    folder = patient.folder
+    files = [*folder.path.glob("log.db*"), *folder.path.glob("log.key*")]
+    places = [each for each in (folder.path, folder.keys) if each.is_dir()]
+    problems = [
+        *_foreign([*places, *files], patient.around.uid),
+        *_open_to_others(places, "700"),
+        *_open_to_others(files, "600"),
+    ]
+    return together("permissions", problems, "the folder and the log are yours alone")
+
+
+def _open_to_others(paths: list[Path], mode: str) -> Iterator[Problem]:
+    found = [path for path in sorted(paths) if path.stat().st_mode & _OTHERS]
+    if found:
+        modes = [f"{path} has mode {mode_of(path)}" for path in found]
+        yield Problem(detail="; ".join(modes), remedy=command("chmod", mode, *found))
+
+
+def mode_of(path: Path) -> str:
+    """Return a file's mode as `chmod` takes it."""
+    return f"{stat.S_IMODE(path.stat().st_mode):04o}"
+
+
+def _foreign(paths: list[Path], uid: int) -> Iterator[Problem]:
+    found = [path for path in sorted(paths) if path.stat().st_uid != uid]
+    if found:
+        me, owner = user_name(uid), user_name(found[0].stat().st_uid)
+        yield Problem(
+            detail=f"{found[0]} belongs to {owner}, and you are {me}",
+            remedy=f"work as {owner}, or take all of it over: {command('chown', '-R', me, paths[0])}",
+        )
+
+
+def user_name(uid: int) -> str:
+    """Return a user's name, or the number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def filesystem(patient: Patient) -> Diagnosis:
+    """Tell whether the folder is on a local disk that can be written."""
+    path = patient.folder.path
+    try:
+        require_local(path)
+    except UsageError as error:
+        remedy = "copy the whole folder to a local disk while nothing writes to it"
+        return fail("filesystem", str(error), remedy)
+    kind = file_system(path) or "a file system of unknown kind"
+    if not os.access(path, os.W_OK | os.X_OK):
+        remedy = "mount the disk for writing, or work as the user who may write there"
+        return fail("filesystem", f"{path} on {kind} cannot be written", remedy)
+    return ok("filesystem", f"{kind}, local and writable")
+
+
+def disk(patient: Patient) -> Diagnosis:
+    """Tell whether there is room for the log to grow."""
+    folder = patient.folder
+    free = shutil.disk_usage(folder.path).free
+    log = folder.log.stat().st_size if folder.log.exists() else 0
+    wanted = max(FREE_BYTES_WANTED, FREE_LOGS_WANTED * log)
+    found = f"{free // MIB:,} MiB free, and the log has {-(-log // MIB):,} MiB"
+    remedy = f"make room on the disk of {folder.path}: {wanted // MIB:,} MiB are wanted"
+    if free < FREE_BYTES_MIN:
+        return fail("disk", f"{found}: appends will soon fail", remedy)
+    if free < wanted:
+        return warn("disk", found, remedy)
+    return ok("disk", found)
+
+
+def lock(patient: Patient) -> Diagnosis:
+    """Tell whether somebody is writing; either is well."""
+    path = patient.folder.lock
+    if not path.exists():
+        return ok("lock", "free")
+    try:
+        with path.open("rb") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            try:
+                # Shared and let go at once, so that it keeps no writer out.
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return ok("lock", f"held: {_holder(inode)} writes to this ledger")
+    except OSError as error:
+        remedy = f"work as {user_name(path.stat().st_uid)}, whose file it is"
+        if path.is_dir():
+            remedy = command("rmdir", path)
+        return fail("lock", f"{path} cannot be opened: {error.strerror}", remedy)
+    return ok("lock", "free")
+
+
+def _holder(inode: int) -> str:
+    """Return who holds a lock, as far as Linux tells."""
+    locks = Path("/proc/locks")
+    for line in locks.read_text().splitlines() if locks.exists() else ():
+        # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF
+        words = line.split()
+        if words[1] == "FLOCK" and words[-3].endswith(f":{inode}"):
+            return f"process {words[4]}"
+    return "another process"
+
+
+def wal(patient: Patient) -> Diagnosis:
+    """Tell whether the write-ahead log is small, as it is when no reader dawdles."""
+    log = patient.folder.log
+    path = log.with_name(f"{log.name}-wal")
+    size = path.stat().st_size if path.exists() else 0
+    if size > WAL_BYTES_MAX:
+        return warn(
+            "wal",
+            f"the write-ahead log has {size // MIB:,} MiB: a reader keeps it from being emptied",
+            "end the programs that read this ledger for long; when the last one is gone, the next command empties it",
+        )
+    return ok("wal", f"the write-ahead log has {size // 1024:,} KiB")
