@@ -38,7 +38,8 @@ def require_spelling(event: LedgerEvent) -> None:
 
     The code is `not-canonical`, `too-many-places` or `sum-not-one`.
     """
-    _require_utc(event.created_at)
+    if event.created_at.tzinfo is not UTC:
+        _require_utc(event.created_at)
     if isinstance(event, Forecast):
         _check_forecast(event)
     elif isinstance(event, ResolutionRecorded):
@@ -48,12 +49,12 @@ def require_spelling(event: LedgerEvent) -> None:
 
 
 def _check_forecast(event: Forecast) -> None:
-    _require_hashes(
-        (event.ledger, event.suite_hash, event.question_hash, event.commitment)
-    )
+    hashes = (event.ledger or "") + event.suite_hash
+    hashes += (event.question_hash or "") + (event.commitment or "")
     if isinstance(event, ForecastUpdated):
-        _require_hashes((event.parent, event.opens, event.salt))
-    elif isinstance(event, ForecastSealed) and event.question is not None:
+        hashes += event.parent + (event.opens or "") + (event.salt or "")
+    _require_hashes(hashes)
+    if isinstance(event, ForecastSealed) and event.question is not None:
         _check_question(event.question)
     if event.evidence is not None:
         _check_evidence(event.evidence)
@@ -62,25 +63,24 @@ def _check_forecast(event: Forecast) -> None:
     if event.extensions:
         _check_extensions(event.extensions)
     if event.probabilities:
-        _require_names(event.probabilities)
+        _require_names(tuple(event.probabilities))
         require_vector(event.probabilities)
 
 
 def _check_resolution(event: ResolutionRecorded) -> None:
     _require_hashes(
-        (
-            event.ledger,
-            event.question_hash,
-            event.evidence_hash,
-            event.acceptance_hash,
-            event.supersedes,
-            event.confirms,
-        )
+        (event.ledger or "")
+        + event.question_hash
+        + (event.evidence_hash or "")
+        + (event.acceptance_hash or "")
+        + (event.supersedes or "")
+        + (event.confirms or "")
     )
     for time in (event.started_at, event.occurred_at, event.published_at):
-        _require_utc(time)
+        if time is not None and time.tzinfo is not UTC:
+            _require_utc(time)
     if event.values:
-        _require_names(event.values)
+        _require_names(tuple(event.values))
         _require_decimals(event.values.values())
     if event.extensions:
         _check_extensions(event.extensions)
@@ -89,7 +89,7 @@ def _check_resolution(event: ResolutionRecorded) -> None:
 
 
 def _check_frozen(event: SuiteFrozen) -> None:
-    _require_hashes((event.ledger,))
+    _require_hashes(event.ledger or "")
     if isinstance(event.manifest, SuiteManifest):
         for split in event.manifest.statistics.splits:
             _require_utc(split.from_)
@@ -97,13 +97,16 @@ def _check_frozen(event: SuiteFrozen) -> None:
 
 
 def _check_question(question: Question) -> None:
-    _require_utc(question.opened_at)
-    _require_utc(question.cutoff_at)
-    _require_utc(question.resolve_by)
-    _require_hashes((question.text_hash, question.acceptance_hash))
-    _require_names(question.answers)
-    _require_names(question.tags)
-    _check_extensions(question.extensions)
+    for time in (question.opened_at, question.cutoff_at, question.resolve_by):
+        if time.tzinfo is not UTC:
+            _require_utc(time)
+    _require_hashes((question.text_hash or "") + (question.acceptance_hash or ""))
+    if question.answers:
+        _require_names(question.answers)
+    if question.tags:
+        _require_names(tuple(question.tags))
+    if question.extensions:
+        _check_extensions(question.extensions)
     if question.target == question.id:
         msg = "the question's target equals its id, which is the default: leave it out"
         raise RefusedError("not-canonical", msg)
@@ -113,25 +116,29 @@ def _check_question(question: Question) -> None:
 
 
 def _check_evidence(evidence: Evidence) -> None:
-    _require_utc(evidence.cutoff_at)
-    _require_utc(evidence.training_cutoff_at)
-    _require_hashes((evidence.manifest_hash, evidence.feature_snapshot_hash))
-    _require_names(evidence.features)
+    for time in (evidence.cutoff_at, evidence.training_cutoff_at):
+        if time is not None and time.tzinfo is not UTC:
+            _require_utc(time)
+    hashes = (evidence.manifest_hash or "") + (evidence.feature_snapshot_hash or "")
+    if hashes:
+        _require_hashes(hashes)
+    if evidence.features:
+        _require_names(tuple(evidence.features))
 
 
 def _check_quantities(quantities: dict[str, Quantity]) -> None:
-    _require_names(quantities)
+    _require_names(tuple(quantities))
     for quantity in quantities.values():
-        _require_names(quantity.quantiles)
+        _require_names(tuple(quantity.quantiles))
         _require_decimals(quantity.quantiles.values())
         _require_decimals(quantity.samples)
         _require_decimals(() if quantity.point is None else (quantity.point,))
 
 
 def _check_extensions(extensions: dict[str, dict[str, str]]) -> None:
-    _require_names(extensions)
+    _require_names(tuple(extensions))
     for values in extensions.values():
-        _require_names(values)
+        _require_names(tuple(values))
 
 
 def _require_utc(time: datetime | None) -> None:
@@ -140,22 +147,24 @@ def _require_utc(time: datetime | None) -> None:
         raise RefusedError("not-canonical", msg)
 
 
-def _require_hashes(hashes: tuple[str | None, ...]) -> None:
+def _require_hashes(hashes: str) -> None:
+    """Refuse a wrong digit in hashes written one after the other, 64 digits each."""
     # Deleting the digits is twice as fast as matching them.
-    if "".join(filter(None, hashes)).encode().translate(None, _HEX_DIGITS):
-        wrong = next(text for text in hashes if text and not _HEX.fullmatch(text))
+    if hashes.encode().translate(None, _HEX_DIGITS):
+        several = (hashes[at : at + 64] for at in range(0, len(hashes), 64))
+        wrong = next(text for text in several if not _HEX.fullmatch(text))
         msg = f"{wrong!r} is no hash: write 64 lower-case hexadecimal digits"
         raise RefusedError("not-canonical", msg)
 
 
-def _require_names(names: Iterable[str]) -> None:
-    for name in names:
-        if not _is_key(name):
-            msg = (
-                f"{name!r} cannot be a key: use up to 128 of A-Z a-z 0-9 _ . : / + - "
-                "and spaces, starting with a letter, a digit or _"
-            )
-            raise RefusedError("not-canonical", msg)
+def _require_names(names: tuple[str, ...]) -> None:
+    if not _are_keys(names):
+        wrong = next(name for name in names if not _KEY.match(name))
+        msg = (
+            f"{wrong!r} cannot be a key: use up to 128 of A-Z a-z 0-9 _ . : / + - "
+            "and spaces, starting with a letter, a digit or _"
+        )
+        raise RefusedError("not-canonical", msg)
 
 
 def _require_decimals(numbers: Iterable[str]) -> None:
@@ -166,8 +175,8 @@ def _require_decimals(numbers: Iterable[str]) -> None:
 
 
 @lru_cache(maxsize=4_096)
-def _is_key(text: str) -> bool:
-    return _KEY.match(text) is not None
+def _are_keys(names: tuple[str, ...]) -> bool:
+    return all(map(_KEY.match, names))
 
 
 @lru_cache(maxsize=4_096)
