@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from ledger.charters import Gap, key_at
 from ledger.folder import Folder
 from ledger.keys.roster import Principal, Role
+from ledger.keys.signing import VerifierKey
 from ledger.log import open_reader
 from ledger.state import State
 from ledger.suite import SuiteManifest
@@ -94,14 +95,16 @@ def _lost(
 
 def compromised(folder: Folder, state: State, name: str, since: int) -> list[str]:
     """Say how many entries a compromised key signed from `since` on."""
-    key = key_at(state.charters[:-1], name, since)
+    public = key_at(state.charters, name, since)
+    assert public is not None, "the rules let a charter in that speaks of no key"
     with open_reader(folder) as reader:
         rows = reader.store.rows(since, reader.events.size())
-        count = sum(row.author == key for row in rows)
+        count = sum(row.author == public for row in rows)
     what = "1 entry" if count == 1 else f"{count} entries"
+    key = VerifierKey(name=name, public=public)
     return [
         (
-            f"{what} that the key of {name} signed from entry {since} on will be flagged "
+            f"{what} that {key} signed from entry {since} on will be flagged "
             "compromised-key and never scored. No later charter can take that back."
         )
     ]

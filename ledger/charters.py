@@ -31,11 +31,11 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def key_at(charters: Charters, name: str, seq: int) -> bytes | None:
-    """Return the key that a name had at a position; None where nobody bore it.
+    """Return the key by which a name signs what stands at `seq`; None for nobody's.
 
-    A charter holds from its own position on.
+    A charter holds for what comes after it; the first one also for itself.
     """
-    in_force = [charter for position, charter in charters if position <= seq]
+    in_force = [charter for at, charter in charters if at < seq or at == 0]
     for principal in in_force[-1].principals if in_force else ():
         if principal.name == name:
             return parse_verifier(principal.key).public
@@ -46,13 +46,13 @@ def compromised_keys(charters: Charters) -> dict[bytes, int]:
     """Return from which position on each compromised key speaks for nobody.
 
     A charter names people, not keys: it means the key that the name had at the
-    position that it states, as the charters before it say. What was once said of a
-    key stands; a later charter can only move it to an earlier position.
+    position that it states. What was once said of a key stands; a later charter can
+    only move it to an earlier position.
     """
     found: dict[bytes, int] = {}
-    for count, (_, charter) in enumerate(charters):
+    for _, charter in charters:
         for name, since in charter.compromised_since.items():
-            key = key_at(charters[:count], name, since)
+            key = key_at(charters, name, since)
             if key is not None:
                 found[key] = min(since, found.get(key, since))
     return found

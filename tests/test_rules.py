@@ -415,7 +415,7 @@ REFUSED: dict[str, tuple[str, Case]] = {
         "compromised-unknown",
         on_charter(
             lambda c: c.charter(
-                3, people=with_newcomer(), compromised_since={"newcomer": 1}
+                3, people=with_newcomer(), compromised_since={"newcomer": 2}
             ),
             people=with_newcomer(),
         ),
@@ -546,7 +546,7 @@ LET_IN: dict[str, Case] = {
     ),
     "a key that is compromised since it was listed": on_charter(
         lambda c: c.charter(
-            3, people=with_newcomer(), compromised_since={"newcomer": 2}
+            3, people=with_newcomer(), compromised_since={"newcomer": 3}
         ),
         people=with_newcomer(),
     ),
