@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -22,14 +22,17 @@ from ledger.anchor import mark_path
 from ledger.clock import system_clock
 from ledger.daemon.diagnosis import is_command
 from ledger.daemon.doctor import CHECKS
+from ledger.daemon.doctor_clock import accept_clock
+from ledger.daemon.patient import Surroundings
+from ledger.errors import RefusedError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key, write_key
 from ledger.keys.signing import sign_payload
 from ledger.log import open_writer
-from ledger.writer import Receipt, Submission
+from ledger.writer import Receipt, Submission, Writer
 from tests.console import Console
-from tests.workshop import key_of
+from tests.workshop import Workshop, key_of
 
 REPOSITORY = Path(__file__).parents[1]
 PIN = b"what the bar is\n"
@@ -577,6 +580,48 @@ def test_a_clock_that_jumped_stops_appends_until_it_is_accepted(clinic: Clinic) 
     assert accepted.code == 0
     assert "had moved +3600 s" in accepted.stderr
     assert clinic.here("keys", "rotate", "root").code == 0
+
+
+def test_a_jump_of_either_clock_stops_a_writer_until_it_is_accepted(
+    tmp_path: Path,
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    steady = [1_000.0]
+
+    @contextmanager
+    def writer() -> Iterator[Writer]:
+        with open_writer(
+            workshop.folder,
+            workshop.log_key,
+            clock=workshop.clock,
+            state_home=workshop.state_home,
+            steady=lambda: steady[0],
+        ) as opened:
+            yield opened
+
+    history = list(workshop.history(1))[:3]
+    with writer() as first:
+        [receipt] = first.append(history[:1])
+        assert isinstance(receipt, Receipt)
+        # Asleep for a minute: the wall clock alone knows.
+        workshop.wait(seconds=61)
+        [refused] = first.append(history[1:2])
+        assert isinstance(refused, RefusedError)
+        assert refused.code == "clock-jumped"
+    around = Surroundings(
+        uid=os.geteuid(),
+        clock=workshop.clock,
+        steady=lambda: steady[0],
+        state_home=workshop.state_home,
+    )
+    with writer() as second, pytest.raises(UsageError, match="another process"):
+        accept_clock(workshop.folder, around)
+    said = accept_clock(workshop.folder, around)
+    assert "it had moved +61 s" in said
+    with writer() as third:
+        [receipt] = third.append(history[1:2])
+        assert isinstance(receipt, Receipt)
+    assert second.size == 3
 
 
 def append_in_two_days(clinic: Clinic) -> str:
