@@ -55,9 +55,9 @@ def standing(reader: Reader) -> Standing:
 
 
 def _frozen(reader: Reader) -> Iterator[Recorded]:
-    # Few entries freeze anything: the others are passed over without being decoded.
-    for row in reader.store.rows(0, reader.events.size()):
-        if b'"type":"SuiteFrozen"' in row.payload:
-            entry = recorded(row)
-            if isinstance(entry.event, SuiteFrozen):
-                yield entry
+    # Few entries freeze anything: the database finds them, and only they are decoded.
+    for row in reader.store.rows_at(reader.store.holding('"type":"SuiteFrozen"')):
+        entry = recorded(row)
+        # A name in somebody's extensions may be spelled like that too.
+        if isinstance(entry.event, SuiteFrozen):
+            yield entry

@@ -81,15 +81,12 @@ def _described(folder: Folder, reader: Reader, found: Standing) -> dict[str, obj
 
 def _projections(folder: Folder, entries: int) -> dict[str, object]:
     """Return how far the tables are, which follow when rows are asked for."""
-    if not folder.projections.exists():
-        return {"position": 0, "behind": entries}
-    from ledger.projections.materialize import Tables
+    reach = None
+    if folder.projections.exists():
+        from ledger.projections.reach import tables_reach
 
-    tables = Tables(folder.projections)
-    try:
-        position, _ = tables.position()
-    finally:
-        tables.close()
+        reach = tables_reach(folder.projections)
+    position = 0 if reach is None else reach[0]
     return {"position": position, "behind": max(0, entries - position)}
 
 
