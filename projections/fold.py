@@ -23,8 +23,14 @@ Progress = Callable[[int], None]
 class Fold:
     """The tables of one log, kept up with it."""
 
-    def __init__(self, tables: Tables, source: PayloadSource) -> None:
-        """Go on where the tables stand; those of another log are emptied first."""
+    def __init__(
+        self, tables: Tables, source: PayloadSource, *, stretch: int = STRETCH
+    ) -> None:
+        """Go on where the tables stand; those of another log are emptied first.
+
+        `stretch` is how many events are folded in, and written, at once.
+        """
+        self._stretch = stretch
         self._tables = tables
         self._source = source
         self._reached = 0
@@ -57,11 +63,12 @@ class Fold:
                 with self._tables.at_once():
                     # Another process may have folded in: ask where it stands.
                     start, _ = self._tables.position()
-                    if start >= size:
-                        return folded
                     if start != self._reached:
                         self._adopt_known()
-                    folded += self._fold(start, min(start + STRETCH, size))
+                        self._reached = start
+                    if start >= size:
+                        return folded
+                    folded += self._fold(start, min(start + self._stretch, size))
                     self._reached = self._tables.position()[0]
                 if progress is not None:
                     progress(self._reached)

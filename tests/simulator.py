@@ -208,6 +208,11 @@ class History:
     ) -> str:
         """Seal a vector, bringing the question along; `p` is of the first answer."""
         key, lawful = changes.pop("key", None), changes.pop("lawful", True)
+        stated = {"probabilities": self.vector(question, p), **changes}
+        return self.add(self.draft_seal(question, **stated), key=key, lawful=lawful)
+
+    def draft_seal(self, question: Question, /, **changes: Any) -> ForecastSealed:
+        """Return the event of a seal without appending it."""
         event = self._event(
             ForecastSealed,
             author="rival" if changes.get("forecaster") == "rival" else "forecaster",
@@ -215,11 +220,8 @@ class History:
             suite_hash=codec.suite_hash(self.manifest),
             question=question,
             forecaster="native",
-            probabilities=self.vector(question, p),
         )
-        return self.add(
-            msgspec.structs.replace(event, **changes), key=key, lawful=lawful
-        )
+        return msgspec.structs.replace(event, **changes)
 
     def update(
         self,
