@@ -247,9 +247,13 @@ def _vector(given: object, answers: tuple[str, ...]) -> dict[str, str]:
 
 
 def _supersede_pending(fields: Fields, unit: Unit | None) -> None:
-    """Name the PENDING record that a first outcome follows; amendments name theirs."""
+    """Name the PENDING record that a first outcome follows; amendments name theirs.
+
+    One that opens a unit follows nothing: written a second time it is the same event.
+    """
     standing = None if unit is None else unit.standing
-    if standing is None or standing.status != "PENDING":
+    is_outcome = fields.get("status") != "PENDING"
+    if standing is None or standing.status != "PENDING" or not is_outcome:
         return
     if "supersedes" not in fields and "confirms" not in fields:
         fields["supersedes"] = standing.event_id
@@ -267,7 +271,7 @@ def _standing(unit: Unit | None, made_at: object) -> str:
     assert isinstance(made_at, datetime)
     known = standing.created_at
     if known is None or known >= made_at:
-        when = "who knows when" if known is None else f"at {instant_text(known)}"
+        when = "at an unknown time" if known is None else f"at {instant_text(known)}"
         what = (
             f"is {STANDING}, and what stands was made {when}, not before this record's "
             f"created_at, {instant_text(made_at)}"

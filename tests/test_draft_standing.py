@@ -87,3 +87,15 @@ def test_only_a_resolution_supersedes_what_stands() -> None:
     with pytest.raises(RefusedError, match="confirms is"):
         complete(court, {**RESOLVE, "confirms": "standing"})
     assert amendment(court, confirms=None).supersedes == record
+
+
+def test_a_unit_that_is_opened_twice_by_the_same_draft_is_opened_once() -> None:
+    court = Court()
+    opening = complete(court, OPEN)
+    court.hear(opening)
+
+    assert complete(court, OPEN) == opening
+    other = complete(court, {**OPEN, "created_at": "-1s"})
+    with pytest.raises(RefusedError) as refused:
+        court.hear(other)
+    assert refused.value.code == "supersedes-missing"
