@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from ledger.clock import Clock, from_micros, instant_text, micros
+from ledger.clock import Clock, instant_text, micros
 from ledger.errors import RefusedError
 
 # Seconds since the machine started, sleep included.
@@ -57,11 +57,10 @@ class ClockWatch:
         `jump_seconds`, or drifted from the steady clock by more than that.
         """
         wall = self._clock()
-        is_back = last is not None and wall < last - timedelta(seconds=jump_seconds)
-        if last is not None and is_back and not self._excuses(last):
+        if last is not None and self._is_back(wall, last, jump_seconds):
             msg = f"the clock says {instant_text(wall)}, and the last entry was received {instant_text(last)}: {_REMEDY}"
             raise RefusedError("clock-jumped", msg)
-        drift = self.drift_seconds()
+        drift = self._drift(wall)
         if abs(drift) > jump_seconds:
             msg = f"the clock moved {drift:+.0f} s against the machine's steady clock, and {jump_seconds} s are allowed: {_REMEDY}"
             raise RefusedError("clock-jumped", msg)
@@ -69,11 +68,15 @@ class ClockWatch:
 
     def drift_seconds(self) -> float:
         """Return how far the wall clock has run ahead of the steady one."""
-        reading, accepted = self._reading(), self._accepted
-        if reading is None or accepted is None:
+        return self._drift(self._clock())
+
+    def _drift(self, wall: datetime) -> float:
+        # Asked for every event: no more is made than two numbers.
+        accepted = self._accepted
+        if self._steady is None or accepted is None:
             return 0.0
-        gone = from_micros(reading.wall_micros) - from_micros(accepted.wall_micros)
-        return gone.total_seconds() - (reading.steady_seconds - accepted.steady_seconds)
+        gone = (micros(wall) - accepted.wall_micros) / 1_000_000
+        return gone - (self._steady() - accepted.steady_seconds)
 
     def accept(self, last: datetime | None) -> None:
         """Take both clocks and the last entry's time as they stand, and keep them.
@@ -88,10 +91,12 @@ class ClockWatch:
         if self._accepted is not None:
             self._file.write_bytes(msgspec.json.encode(self._accepted))
 
-    def _excuses(self, last: datetime) -> bool:
-        return (
-            self._accepted is not None and micros(last) <= self._accepted.excused_micros
-        )
+    def _is_back(self, wall: datetime, last: datetime, jump_seconds: int) -> bool:
+        """Tell whether the clock is further behind the last entry than is excused."""
+        if wall >= last or last - wall <= timedelta(seconds=jump_seconds):
+            return False
+        accepted = self._accepted
+        return accepted is None or micros(last) > accepted.excused_micros
 
     def _reading(self, excused_micros: int = 0) -> Reading | None:
         if self._steady is None:
