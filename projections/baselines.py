@@ -1,13 +1,15 @@
 """Computed competitors: what the past alone would have said, and when (METRICS §7).
 
-The past of a vector are the outcomes of the suite's `baseline_pool` that were known
-just before the vector's place in the log: each unit once, as it stood then. By
-claimed times a place is an instant, and what was published at that very instant
-was not known. All counts are integers and all rates fractions of integers; a rate
-becomes parts per million by the largest remainder.
+The past of a place are the outcomes of the suite's `baseline_pool` that were known
+just before it: each unit once, as it stood then, so that no later amendment changes
+what was said. A place is a position in the log or, by claimed times, an instant;
+what was published at that very instant was not known. Only questions with the very
+same answers are counted together. All counts are integers and all rates fractions of
+integers; a rate becomes parts per million by the largest remainder.
 
 A rate is computed for `past_rate` competitors without a half-life. Recalibrated
-competitors (`platt`, `isotonic`) and decaying rates have no row.
+competitors (`platt`, `isotonic`), decaying rates and what is drawn towards one of
+these have no row.
 """
 
 from collections.abc import Sequence
@@ -17,46 +19,61 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import Integers, flags, integers
+from ledger.projections.columns import NEVER, Integers, coded
 from ledger.projections.exact import PPM
 from ledger.suite import Competitor, SuiteManifest
 
 _INT64_MAX = 2**63 - 1
+# A million is reached in two steps of a thousand, so that longer counts fit int64.
+_STEP = 1_000
 _TAG = "tag:"
+_TAGS = msgspec.json.Decoder(dict[str, str])
 
 
-class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What units are alike or different in: one row a unit."""
+class Traits:
+    """What units are alike or different in: the target and the tags, one row a unit."""
 
-    targets: Sequence[str]
-    tags: Sequence[dict[str, str]]
+    def __init__(self, targets: Sequence[str], tags: Sequence[str]) -> None:
+        """Take the targets, and the tags as JSON objects; "" for no tags."""
+        self._targets = targets
+        self._tags = tags
+        self._keys: dict[tuple[str, ...], Integers] = {}
 
-    def keys(self, by: Sequence[str]) -> list[tuple[str | None, ...]]:
-        """Return the key of each unit; a unit without a tag has the key None."""
-        columns = [
-            self.targets
-            if segment == "target"
-            else [tags.get(segment.removeprefix(_TAG)) for tags in self.tags]
-            for segment in by
-        ]
-        return list(zip(*columns, strict=True)) if by else [()] * len(self.targets)
+    def values(self, segment: str) -> Sequence[str | None]:
+        """Return each unit's target or tag; None for a tag that it does not have."""
+        if segment == "target":
+            return self._targets
+        name, read = segment.removeprefix(_TAG), dict[str, str | None]()
+        for text in dict.fromkeys(self._tags):
+            read[text] = _TAGS.decode(text).get(name) if text else None
+        return [read[text] for text in self._tags]
+
+    def keys(self, by: tuple[str, ...]) -> Integers:
+        """Return a number for each unit, equal where all segments are equal."""
+        if by not in self._keys:
+            self._keys[by] = self._numbered(by)
+        return self._keys[by]
+
+    def _numbered(self, by: tuple[str, ...]) -> Integers:
+        numbers = np.zeros(len(self._targets), dtype=np.int64)
+        for segment in by:
+            values, codes = coded(self.values(segment))
+            numbers = numbers * len(values) + codes
+            numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+        return numbers
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcomes of a pool: what was known, from which place until which other."""
+    """Outcomes of questions with the same answers: one row for each that was known.
 
-    traits: Traits
-    outcomes: Sequence[str]
+    `unit` is a row of `Traits`, `outcome` the index of the answer; it was known from
+    after `known` until `until`, both places.
+    """
+
+    unit: Integers
+    outcome: Integers
     known: Integers
     until: Integers
-
-
-class Places(msgspec.Struct, frozen=True, kw_only=True):
-    """Where rates are asked for: units that share their answers, each at a place."""
-
-    traits: Traits
-    answers: tuple[str, ...]
-    place: Integers
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,98 +84,128 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     def ppm(self) -> Integers:
         """Return the rates in parts per million; each row sums to one million."""
-        scaled = self.numerators * PPM
-        floors = scaled // self.denominator[:, None]
-        left = scaled - floors * self.denominator[:, None]
+        below = self.denominator[:, None]
+        thousands, rest = np.divmod(self.numerators * _STEP, below)
+        ones, left = np.divmod(rest * _STEP, below)
+        floors = (thousands * _STEP + ones).astype(np.int64)
         missing = PPM - floors.sum(axis=1)
         # The place of each remainder among those of its row, the largest first.
         order = np.argsort(-left, axis=1, kind="stable")
         ranks = np.argsort(order, axis=1, kind="stable")
-        rounded: Integers = (floors + (ranks < missing[:, None])).astype(np.int64)
-        return rounded
+        whole: Integers = floors + (ranks < missing[:, None])
+        return whole
+
+    def fractions(self) -> list[tuple[Fraction, ...]]:
+        """Return the rates of each place, exactly."""
+        return [
+            tuple(Fraction(each, below) for each in row)
+            for row, below in zip(
+                self.numerators.tolist(), self.denominator.tolist(), strict=True
+            )
+        ]
+
+
+class Walk:
+    """A walk forward through time: what was known at each of some places.
+
+    All units have the same answers. `unit` and `place` say where rates are asked for.
+    """
+
+    def __init__(
+        self, traits: Traits, past: Past, answers: int, unit: Integers, place: Integers
+    ) -> None:
+        self._traits = traits
+        self._past = past
+        self._answers = answers
+        self._unit = unit
+        self._place = place
+        self._counted: dict[tuple[str, ...], Integers] = {}
+
+    def rates(self, competitor: Competitor, manifest: SuiteManifest) -> Rates:
+        """Return what a competitor says of each answer at each place.
+
+        Without `prior_weight`: (n_k + a) / (N + aK), n within equal `by` keys. With
+        it: (n_k + w R1_k) / (N + w), R1 the exact rate of the competitor of role r1.
+        """
+        counts = self._counts(competitor.by)
+        if competitor.exclude_own_target:
+            counts = counts - self._counts((*competitor.by, "target"))
+        total = counts.sum(axis=1)
+        weight = Fraction(competitor.prior_weight or 0)
+        if not weight:
+            return self._unweighted(
+                counts, total, Fraction(competitor.prior_count or 0)
+            )
+        r1 = self.rates(population(manifest), manifest)
+        longest = len(self._past.outcome) * weight.denominator + weight.numerator
+        width = _width(longest * int(r1.denominator.max(initial=1)))
+        counts, total = counts.astype(width), total.astype(width)
+        below = r1.denominator.astype(width)
+        own = counts * (below * weight.denominator)[:, None]
+        return Rates(
+            numerators=own + r1.numerators * weight.numerator,
+            denominator=(total * weight.denominator + weight.numerator) * below,
+        )
+
+    def _unweighted(self, counts: Integers, total: Integers, prior: Fraction) -> Rates:
+        added = prior.numerator * self._answers
+        width = _width(len(self._past.outcome) * prior.denominator + added)
+        counts, total = counts.astype(width), total.astype(width)
+        return Rates(
+            numerators=counts * prior.denominator + prior.numerator,
+            denominator=total * prior.denominator + added,
+        )
+
+    def _counts(self, by: tuple[str, ...]) -> Integers:
+        """Return how often each answer was known before each place, in equal keys."""
+        if by not in self._counted:
+            keys = self._traits.keys(by)
+            columns = [self._count(keys, answer) for answer in range(self._answers)]
+            self._counted[by] = np.stack(columns, axis=1)
+        return self._counted[by]
+
+    def _count(self, keys: Integers, answer: int) -> Integers:
+        past, asked = self._past, keys[self._unit]
+        came = past.outcome == answer
+        # What no record superseded never ceased to be known: there are few others.
+        went = came & (past.until != NEVER)
+        of = keys[past.unit]
+        return _earlier(of[came], past.known[came], asked, self._place) - _earlier(
+            of[went], past.until[went], asked, self._place
+        )
+
+
+def _earlier(
+    key: Integers, place: Integers, asked_key: Integers, asked_place: Integers
+) -> Integers:
+    """Return how many rows with the same key have a lower place than each asked one."""
+    if not len(key):
+        return np.zeros(len(asked_key), dtype=np.int64)
+    # Places become ranks, so that key and rank fit into one integer.
+    moments = np.unique(place)
+    span = len(moments) + 1
+    ordered = np.sort(key * span + np.searchsorted(moments, place))
+    asked = asked_key * span
+    found = np.searchsorted(ordered, asked + np.searchsorted(moments, asked_place))
+    return found - np.searchsorted(ordered, asked)
+
+
+def _width(longest: int) -> type:
+    """Return int64 where every intermediate fits into it, else Python's integers."""
+    return np.int64 if longest * _STEP < _INT64_MAX else object
 
 
 def is_computed(competitor: Competitor, manifest: SuiteManifest) -> bool:
     """Tell whether this module computes what a competitor says."""
     if competitor.method != "past_rate" or competitor.half_life_days:
         return False
-    is_drawn = bool(Fraction(competitor.prior_weight or 0))
-    return not is_drawn or is_computed(_population(manifest), manifest)
+    if not Fraction(competitor.prior_weight or 0):
+        return True
+    r1 = population(manifest)
+    # The R1 rate cannot be drawn towards itself.
+    return r1 is not competitor and is_computed(r1, manifest)
 
 
-def _population(manifest: SuiteManifest) -> Competitor:
-    """Return the competitor that serves as R1; a drawn rate is never frozen without."""
+def population(manifest: SuiteManifest) -> Competitor:
+    """Return the competitor of role r1; none that is drawn is frozen without it."""
     return next(each for each in manifest.competitors if each.role == "r1")
-
-
-def past_rates(
-    competitor: Competitor, manifest: SuiteManifest, past: Past, places: Places
-) -> Rates:
-    """Return what a competitor says of each answer at each place.
-
-    Without `prior_weight`: (n_k + a) / (N + aK), n within equal `by` keys. With it:
-    (n_k + w R1_k) / (N + w), R1 the exact rate of the competitor of role r1.
-    """
-    counts = _counts(past, places, competitor.by)
-    if competitor.exclude_own_target:
-        counts = counts - _counts(past, places, (*competitor.by, "target"))
-    total = counts.sum(axis=1)
-    weight = Fraction(competitor.prior_weight or 0)
-    if not weight:
-        prior = Fraction(competitor.prior_count or 0)
-        width = _width(len(past.outcomes), prior, counts.shape[1])
-        counts, total = counts.astype(width), total.astype(width)
-        return Rates(
-            numerators=counts * prior.denominator + prior.numerator,
-            denominator=total * prior.denominator + prior.numerator * counts.shape[1],
-        )
-    r1 = past_rates(_population(manifest), manifest, past, places)
-    counts, total = counts.astype(object), total.astype(object)
-    own = counts * (r1.denominator[:, None] * weight.denominator)
-    return Rates(
-        numerators=own + r1.numerators * weight.numerator,
-        denominator=(total * weight.denominator + weight.numerator) * r1.denominator,
-    )
-
-
-def _width(outcomes: int, prior: Fraction, answers: int) -> type:
-    """Return int64 where every intermediate fits into it, else Python's integers."""
-    largest = (outcomes * prior.denominator + prior.numerator * answers) * PPM
-    return np.int64 if largest < _INT64_MAX else object
-
-
-def _counts(past: Past, places: Places, by: Sequence[str]) -> Integers:
-    """Return how often each answer was known before each place, within equal keys."""
-    codes: dict[tuple[str | None, ...], int] = {}
-    of_past = _coded(past.traits.keys(by), codes)
-    of_places = _coded(places.traits.keys(by), codes)
-    moments = np.unique(np.concatenate([past.known, past.until]))
-    before = np.searchsorted(moments, places.place)
-    columns = []
-    for answer in places.answers:
-        chosen = np.flatnonzero(flags([each == answer for each in past.outcomes]))
-        key = of_past[chosen]
-        came = np.searchsorted(moments, past.known[chosen])
-        went = np.searchsorted(moments, past.until[chosen])
-        columns.append(
-            _earlier(key, came, of_places, before)
-            - _earlier(key, went, of_places, before)
-        )
-    return np.stack(columns, axis=1)
-
-
-def _coded(
-    keys: list[tuple[str | None, ...]], codes: dict[tuple[str | None, ...], int]
-) -> Integers:
-    return integers([codes.setdefault(key, len(codes)) for key in keys])
-
-
-def _earlier(
-    key: Integers, rank: Integers, asked_key: Integers, asked_rank: Integers
-) -> Integers:
-    """Return how many rows with the same key have a lower rank than each asked one."""
-    # Ranks are numbers of moments, so that key and rank fit into one integer.
-    highest = int(max(rank.max(initial=0), asked_rank.max(initial=0))) + 1
-    ordered = np.sort(key * highest + rank)
-    first = np.searchsorted(ordered, asked_key * highest)
-    return np.searchsorted(ordered, asked_key * highest + asked_rank) - first

@@ -1,87 +1,66 @@
-"""One suite's tables as columns: what its reporting rows are made from.
-
-Units stand in the order of their names' bytes, vectors by unit, forecaster and
-position. Nothing else orders anything, so that no sum and no hash can depend on
-how a database or a dictionary happens to list things.
-"""
-
-# ruff: noqa: S608 - what is put into these statements are names and constants of ours
+"""One suite's tables as columns: what its reporting rows are made from."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from ledger.projections.baselines import Past, Traits
-from ledger.projections.cohort import cohort_line
-from ledger.projections.columns import NEVER, Flags, Integers, flags, integers
-from ledger.projections.integrity import MISMATCHES
+from ledger.projections.board_units import FETCHED, Pinned, Units, read_units
+from ledger.projections.columns import NEVER, Flags, Integers, coded, integers
+from ledger.projections.lineage import KINDS, REVEAL
+from ledger.projections.materialize import Tables
 from ledger.projections.resolutions import spans
-from ledger.projections.suites import SuiteVersion
-
-_FETCHED = 20_000
-STATUSES = ("RESOLVED", "VOID", "INVALID", "CENSORED", "CANCELED", "PENDING")
-_NULL = f"ifnull({{}}, {NEVER})"
-
-
-class Units(msgspec.Struct, frozen=True, kw_only=True):
-    """One row a unit of the suite, in the order of their names' bytes.
-
-    `outcome` is the index of the answer that happened, -1 for none. `lines` are
-    what a cohort's hash reads. `end_us` is when forecasting ended: the cut-off or
-    the start of work. `own_place` is where computed competitors forecast.
-    """
-
-    number: Integers
-    identities: list[str]
-    templates: list[str]
-    horizons: list[str]
-    clusters: list[str]
-    slots: list[str]
-    traits: Traits
-    answers: list[tuple[str, ...]]
-    lines: list[bytes]
-    status: Integers
-    outcome: Integers
-    cutoff_us: Integers
-    resolve_by_us: Integers
-    end_us: Integers
-    own_seq: Integers
-    own_place: Integers
-    own_us: Integers
-    own_eligible: Flags
-    reviews: Integers
-    vectors: Integers
-    mismatches: Integers
-    records: Integers
+from ledger.projections.suites import Frozen, SuiteVersion
 
 
 class Vectors(msgspec.Struct, frozen=True, kw_only=True):
-    """One row a vector or reveal; `unit` is a row of `Units`. `place` as for a past."""
+    """One row a vector; those of a chain stand together, in the order of the log.
+
+    `unit` is a row of `Units`, `place` where it stands in the past (a position or,
+    by claims, an instant). `code` is which of the `distinct` vectors it states, -1
+    for a hidden one. Scores are `NEVER` where there is none.
+    """
 
     unit: Integers
     seq: Integers
     place: Integers
-    names: list[str]
-    kinds: list[str]
+    sealed_us: Integers
+    forecaster: Integers
+    forecasters: dict[str, int]
+    kind: Integers
     eligible: Flags
     is_closed: Flags
-    sealed_us: Integers
+    budget: Integers
     budgets: list[str]
     leaks_tested: Integers
     leaks_found: Integers
-    mismatches: Integers
+    code: Integers
+    distinct: list[tuple[int, ...]]
     brier_sum: Integers
     picobits: Integers
     picobits_clipped: Integers
     piconats_clipped: Integers
 
 
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """One row a finding, by unit; `forecaster` is -1 where it is about a record."""
+
+    unit: Integers
+    rule: Integers
+    rules: list[str]
+    forecaster: Integers
+    forecasters: dict[str, int]
+
+
 class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite version, its units and vectors, the past of its pool, and `as_of`."""
+    """A suite version, its units and vectors, its findings, and the past of its pool.
+
+    `past` is by the answers of its questions. `traits` has the suite's own units
+    first, row by row, and then those of the pool that are others'.
+    """
 
     suite: SuiteVersion
     as_of_us: int
@@ -89,174 +68,175 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     custody: str
     units: Units
     vectors: Vectors
-    past: Past
+    findings: Findings
+    traits: Traits
+    past: dict[tuple[str, ...], Past]
 
 
-def read_units(connection: sqlite3.Connection, suite: SuiteVersion) -> Units:
-    """Return the units of a suite."""
-    rows = _fetched(
-        connection,
-        f"""SELECT unit, identity, template, horizon, cluster, ifnull(slot, ''),
-            target, ifnull(tags, '{{}}'), answers, status, ifnull(outcome, ''),
-            cutoff_us, resolve_by_us, min(cutoff_us, {_NULL.format("started_us")}),
-            {_NULL.format("own_us" if suite.is_claimed else "own_seq")},
-            {_NULL.format("own_us")}, {_NULL.format("own_seq")}, own_eligible, reviews, vectors
-            FROM questions WHERE suite = ? ORDER BY identity""",
-        (suite.name,),
-        20,
-    )
-    number, identities, templates, horizons, clusters, slots, targets, tags = rows[:8]
-    answers_json, statuses, outcomes, *numbers = rows[8:]
-    answers = [_answers(text) for text in answers_json]
-    unit = integers(number)
-    return Units(
-        number=unit,
-        identities=identities,
-        templates=templates,
-        horizons=horizons,
-        clusters=clusters,
-        slots=slots,
-        traits=Traits(targets=targets, tags=[_tags(text) for text in tags]),
-        answers=answers,
-        lines=[
-            cohort_line(name, status, outcome) if outcome else b""
-            for name, status, outcome in zip(
-                identities, statuses, outcomes, strict=True
-            )
-        ],
-        status=integers([STATUSES.index(status) for status in statuses]),
-        outcome=integers(
-            [
-                of.index(outcome) if outcome else -1
-                for of, outcome in zip(answers, outcomes, strict=True)
-            ]
-        ),
-        cutoff_us=integers(numbers[0]),
-        resolve_by_us=integers(numbers[1]),
-        end_us=integers(numbers[2]),
-        own_place=integers(numbers[3]),
-        own_us=integers(numbers[4]),
-        own_seq=integers(numbers[5]),
-        own_eligible=flags(numbers[6]),
-        reviews=integers(numbers[7]),
-        vectors=integers(numbers[8]),
-        mismatches=_counted(connection, unit, _RECORD_MISMATCHES, suite),
-        records=_counted(connection, unit, _OUTCOME_RECORDS, suite),
+def read_board(
+    tables: Tables, frozen: Frozen, suite: SuiteVersion, pinned: Pinned
+) -> Board:
+    """Return what a suite's rows are made from.
+
+    Raises `UncheckableError` where a pinned list of questions is not at hand.
+    """
+    connection = tables.connection
+    units = read_units(connection, suite, pinned)
+    successor = frozen.successor(suite.name)
+    last_seq, as_of_us = tables.last_entries()[suite.name]
+    traits, past = _read_pool(connection, suite, units)
+    return Board(
+        suite=suite,
+        as_of_us=as_of_us,
+        superseded_us=None if successor is None else successor.received_us,
+        custody=frozen.charters.at(last_seq).custody,
+        units=units,
+        vectors=_read_vectors(connection, suite, units),
+        findings=_read_findings(connection, suite, units),
+        traits=traits,
+        past=past,
     )
 
 
-_RECORD_MISMATCHES = f"""SELECT r.unit, count(*) FROM findings x
-    JOIN resolutions r USING (seq) JOIN questions q ON q.unit = r.unit
-    WHERE q.suite = ? AND x.rule IN {MISMATCHES} GROUP BY r.unit"""
-_OUTCOME_RECORDS = """SELECT r.unit, count(*) FROM resolutions r
-    JOIN questions q USING (unit)
-    WHERE q.suite = ? AND r.status <> 'PENDING' AND NOT r.is_review GROUP BY r.unit"""
+def _rows_of(units: Units, numbers: Integers) -> Integers:
+    """Return the rows of units by their numbers in the tables."""
+    order = np.argsort(units.number)
+    return order[np.searchsorted(units.number[order], numbers)].astype(np.int64)
 
 
-def _counted(
-    connection: sqlite3.Connection, unit: Integers, sql: str, suite: SuiteVersion
-) -> Integers:
-    """Return a count for each unit, 0 where the query names none."""
-    counts = dict(connection.execute(sql, (suite.name,)))
-    return integers([counts.get(number, 0) for number in unit.tolist()])
+_VECTORS = f"""SELECT f.unit, f.seq, f.created_us, f.received_us, f.forecaster, f.kind,
+    f.eligible, f.is_hidden AND f.opened_seq IS NULL, ifnull(f.adaptation_budget, ''),
+    f.leaks_tested, f.leaks_found, ifnull(f.probabilities_ppm, ''),
+    ifnull(f.brier_sum, {NEVER}), ifnull(f.picobits, {NEVER}),
+    ifnull(f.picobits_clipped, {NEVER}), ifnull(f.piconats_clipped, {NEVER})
+    FROM forecasts f JOIN questions q USING (unit)
+    WHERE q.suite = ? AND f.kind <> ?"""  # noqa: S608 - a constant
 
 
-@lru_cache(1_024)
-def _answers(text: str) -> tuple[str, ...]:
-    return tuple(msgspec.json.decode(text, type=list[str]))
-
-
-@lru_cache(16_384)
-def _tags(text: str) -> dict[str, str]:
-    return msgspec.json.decode(text, type=dict[str, str])
-
-
-def read_vectors(
+def _read_vectors(
     connection: sqlite3.Connection, suite: SuiteVersion, units: Units
 ) -> Vectors:
-    """Return the vectors and reveals on a suite's units, a chain's together."""
-    moment = "f.created_us" if suite.is_claimed else "f.received_us"
-    place = "f.created_us" if suite.is_claimed else "f.seq"
-    columns = _fetched(
-        connection,
-        f"""SELECT f.unit, f.seq, {place}, f.forecaster, f.kind, f.eligible,
-            f.is_hidden AND f.opened_seq IS NULL, {moment},
-            ifnull(f.adaptation_budget, ''), f.leaks_tested, f.leaks_found,
-            {_NULL.format("f.brier_sum")}, {_NULL.format("f.picobits")},
-            {_NULL.format("f.picobits_clipped")},
-            {_NULL.format("f.piconats_clipped")}
-            FROM forecasts f JOIN questions q USING (unit) WHERE q.suite = ?""",
-        (suite.name,),
-        15,
-    )
-    of, seq, names = integers(columns[0]), integers(columns[1]), columns[3]
-    rows = np.argsort(units.number)
-    unit = rows[np.searchsorted(units.number[rows], of)]
-    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    order = np.lexsort((seq, integers([codes[name] for name in names]), unit))
-    flagged = dict(connection.execute(_VECTOR_MISMATCHES, (suite.name,)))
-    mismatches = integers([flagged.get(each, 0) for each in seq.tolist()])
-    chosen = order.tolist()
+    found = _fetched(connection, _VECTORS, (suite.name, KINDS[REVEAL]), 16)
+    unit, seq = _rows_of(units, integers(found[0])), integers(found[1])
+    names, forecaster = coded(found[4])
+    budgets, budget = coded(found[8])
+    texts, text = coded(found[11])
+    order = np.lexsort((seq, forecaster, unit))
+    sealed_us = integers(found[2 if suite.is_claimed else 3])
+    distinct = [tuple(map(int, each.split())) for each in texts if each]
+    codes = np.cumsum([bool(each) for each in texts], dtype=np.int64) - 1
+    codes[[not each for each in texts]] = -1
+    kinds = {kind: at for at, kind in enumerate(KINDS)}
 
-    def numbers(column: int) -> Integers:
-        return integers(columns[column])[order]
+    def column(at: int) -> Integers:
+        return integers(found[at])[order]
 
     return Vectors(
         unit=unit[order],
         seq=seq[order],
-        place=numbers(2),
-        names=[names[row] for row in chosen],
-        kinds=[columns[4][row] for row in chosen],
-        eligible=numbers(5) > 0,
-        is_closed=numbers(6) > 0,
-        sealed_us=numbers(7),
-        budgets=[columns[8][row] for row in chosen],
-        leaks_tested=numbers(9),
-        leaks_found=numbers(10),
-        mismatches=mismatches[order],
-        brier_sum=numbers(11),
-        picobits=numbers(12),
-        picobits_clipped=numbers(13),
-        piconats_clipped=numbers(14),
+        place=(sealed_us if suite.is_claimed else seq)[order],
+        sealed_us=sealed_us[order],
+        forecaster=forecaster[order],
+        forecasters={name: code for code, name in enumerate(names)},
+        kind=integers([kinds[kind] for kind in found[5]])[order],
+        eligible=column(6) > 0,
+        is_closed=column(7) > 0,
+        budget=budget[order],
+        budgets=budgets,
+        leaks_tested=column(9),
+        leaks_found=column(10),
+        code=codes[text[order]],
+        distinct=distinct,
+        brier_sum=column(12),
+        picobits=column(13),
+        picobits_clipped=column(14),
+        piconats_clipped=column(15),
     )
 
 
-_VECTOR_MISMATCHES = f"""SELECT x.seq, count(*) FROM findings x
-    JOIN forecasts f USING (seq) JOIN questions q ON q.unit = f.unit
-    WHERE q.suite = ? AND x.rule IN {MISMATCHES} GROUP BY x.seq"""
+_FINDINGS = """SELECT x.rule, x.unit, ifnull(f.forecaster, '')
+    FROM findings x JOIN questions q USING (unit) LEFT JOIN forecasts f ON f.seq = x.seq
+    WHERE q.suite = ?"""
 
 
-def read_past(connection: sqlite3.Connection, suite: SuiteVersion) -> Past:
-    """Return the outcomes of a suite's pool, and while each was known."""
+def _read_findings(
+    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+) -> Findings:
+    found = _fetched(connection, _FINDINGS, (suite.name,), 3)
+    unit = _rows_of(units, integers(found[1]))
+    order = np.argsort(unit, kind="stable")
+    rules, rule = coded(found[0])
+    names, forecaster = coded(found[2])
+    nobody = names.index("") if "" in names else -1
+    return Findings(
+        unit=unit[order],
+        rule=rule[order],
+        rules=rules,
+        forecaster=np.where(forecaster == nobody, -1, forecaster)[order],
+        forecasters={name: code for code, name in enumerate(names) if name},
+    )
+
+
+def _read_pool(
+    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+) -> tuple[Traits, dict[tuple[str, ...], Past]]:
+    """Return the traits of all units concerned, and while each outcome was known."""
     pool = suite.manifest.baseline_pool
-    marks = ",".join("?" * len(pool.suites)), ",".join("?" * len(pool.templates))
-    columns = _fetched(
+    within = (
+        f"q.suite IN ({','.join('?' * len(pool.suites))}) "
+        f"AND q.template IN ({','.join('?' * len(pool.templates))})"
+    )
+    named = (*pool.suites, *pool.templates)
+    others = _fetched(
         connection,
-        f"""SELECT r.unit, r.seq, {_NULL.format("r.published_us")}, r.counts,
-            CASE r.status WHEN 'RESOLVED' THEN r.outcome ELSE '' END,
-            q.target, ifnull(q.tags, '{{}}')
-            FROM resolutions r JOIN questions q USING (unit)
-            WHERE q.suite IN ({marks[0]}) AND q.template IN ({marks[1]})
-            ORDER BY r.unit, r.seq""",
-        (*pool.suites, *pool.templates),
-        7,
+        "SELECT unit, target, ifnull(tags, '') FROM questions q "  # noqa: S608 - marks
+        f"WHERE suite <> ? AND {within}",
+        (suite.name, *named),
+        3,
     )
-    unit, seq, published, counts = map(integers, columns[:4])
-    outcomes, targets, tags = columns[4:]
-    span = spans(unit, seq, published, counts > 0)
-    known = span.known_us if suite.is_claimed else np.where(counts > 0, seq, NEVER)
-    until = span.known_until_us if suite.is_claimed else span.until_seq
-    chosen = np.flatnonzero(flags([bool(each) for each in outcomes]) & (known != NEVER))
-    rows = chosen.tolist()
-    return Past(
-        traits=Traits(
-            targets=[targets[row] for row in rows],
-            tags=[_tags(tags[row]) for row in rows],
-        ),
-        outcomes=[outcomes[row] for row in rows],
-        known=known[chosen],
-        until=until[chosen],
+    traits = Traits([*units.targets, *others[1]], [*units.tags, *others[2]])
+    records = _fetched(
+        connection,
+        f"SELECT r.unit, r.seq, ifnull(r.published_us, {NEVER}), r.counts, "  # noqa: S608 - marks
+        "CASE r.status WHEN 'RESOLVED' THEN r.outcome ELSE '' END, q.answers "
+        f"FROM resolutions r JOIN questions q USING (unit) WHERE {within} "
+        "ORDER BY r.unit, r.seq",
+        named,
+        6,
     )
+    numbers = np.concatenate([units.number, integers(others[0])])
+    return traits, _past(suite, numbers, records)
+
+
+def _past(
+    suite: SuiteVersion, numbers: Integers, records: list[list[Any]]
+) -> dict[tuple[str, ...], Past]:
+    unit, seq, published_us, counts = map(integers, records[:4])
+    span = spans(unit, seq, published_us, counts > 0)
+    known, until = (
+        (span.known_us, span.known_until_us)
+        if suite.is_claimed
+        else (np.where(counts > 0, seq, NEVER), span.until_seq)
+    )
+    order = np.argsort(numbers)
+    row = order[np.searchsorted(numbers[order], unit)]
+    texts, asked = coded(records[5])
+    found = {}
+    for code, text in enumerate(texts):
+        answers = tuple(msgspec.json.decode(text, type=list[str]))
+        places = {answer: at for at, answer in enumerate(answers)}
+        of_list = np.flatnonzero((asked == code) & (known != NEVER))
+        outcome = integers(
+            [places.get(records[4][each], -1) for each in of_list.tolist()]
+        )
+        chosen = of_list[outcome >= 0]
+        found[answers] = Past(
+            unit=row[chosen],
+            outcome=outcome[outcome >= 0],
+            known=known[chosen],
+            until=until[chosen],
+        )
+    return found
 
 
 def _fetched(
@@ -264,12 +244,8 @@ def _fetched(
 ) -> list[list[Any]]:
     """Return the columns of a query; some thousand rows at a time become columns."""
     columns: list[list[Any]] = [[] for _ in range(width)]
-    for rows in _batches(connection.execute(sql, values)):
+    cursor = connection.execute(sql, values)
+    while rows := cursor.fetchmany(FETCHED):
         for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
             column.extend(cells)
     return columns
-
-
-def _batches(cursor: sqlite3.Cursor) -> Iterator[list[tuple[Any, ...]]]:
-    while rows := cursor.fetchmany(_FETCHED):
-        yield rows

@@ -4,7 +4,7 @@ Two losses may be set in relation only if they are about exactly the same units;
 otherwise a favourable score can be an artefact of the comparator.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
 
@@ -16,6 +16,7 @@ from ledger.projections.exact import UNITS, dec12, exact_text
 _HEAD = b"sealed-ledger/cohort/v1\n"
 EMPTY, MISMATCH, BASELINE_ZERO = "empty", "cohort_mismatch", "baseline_zero"
 NOT_DECLARED, ZERO_ON_OUTCOME = "not_declared", "prob_zero_on_outcome"
+NO_FORECAST_AT_LEAD = "no_forecast_at_lead"
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,18 @@ def hash_of_sorted(lines: Iterable[bytes]) -> str:
     digest = sha256(_HEAD)
     digest.update(b"".join(lines))
     return digest.hexdigest()
+
+
+def loss_over(losses: Mapping[str, int]) -> Loss:
+    """Return the sum of unit losses, which are given by their units' names."""
+    lines = (name.encode() + b"\n" for name in losses)
+    total = sum(losses.values())
+    return Loss(cohort=cohort_hash(lines), total=total, units=len(losses))
+
+
+def undefined(reason: str, n: int) -> Measure:
+    """Return a measure without a value; where there are no units, for that reason."""
+    return Measure(value=None, n=n, reason=reason if n else EMPTY)
 
 
 def mean(loss: Loss) -> Measure:
@@ -120,10 +133,9 @@ def skill_of_rates(model: Loss, outcomes: Sequence[int], *, binary: bool) -> Mea
     return Measure(value=1 - loss / baseline, n=model.units)
 
 
-def official(skill_frozen: Fraction | None) -> Fraction | None:
-    """Return the official component skill: 0 to 100, null where the skill is."""
-    return (
-        None
-        if skill_frozen is None
-        else 100 * min(max(skill_frozen, Fraction(0)), Fraction(1))
-    )
+def official(skill_frozen: Measure) -> Measure:
+    """Return the official component skill: 0 to 100, undefined where the skill is."""
+    if skill_frozen.value is None:
+        return skill_frozen
+    clamped = min(max(skill_frozen.value, Fraction(0)), Fraction(1))
+    return Measure(value=100 * clamped, n=skill_frozen.n)

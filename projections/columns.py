@@ -4,13 +4,15 @@ Judging one event at a time costs ten times as much in the interpreter. Absent
 integers are `NEVER`, which is later and larger than anything that is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Key = TypeVar("Key", bound=Hashable)
 
 NEVER = 2**63 - 1
 
@@ -33,6 +35,21 @@ def instants_us(instants: Sequence[str | None]) -> Integers:
 def flags(values: Sequence[bool]) -> Flags:
     """Return claims as a column."""
     return np.array(values, dtype=np.bool_)
+
+
+def coded(values: Sequence[Key]) -> tuple[list[Key], Integers]:
+    """Return the distinct values as they first appear, and for each value its place."""
+    places: dict[Key, int] = {}
+    codes = [places.setdefault(value, len(places)) for value in values]
+    return list(places), integers(codes)
+
+
+def rows_among(group: Integers, wanted: Integers) -> Integers:
+    """Return the rows of the wanted groups; rows stand by ascending group."""
+    first = np.searchsorted(group, wanted, side="left")
+    sizes = np.searchsorted(group, wanted, side="right") - first
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
 
 
 def last_of_each(size: int, group: Integers, chosen: Integers) -> Integers:

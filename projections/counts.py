@@ -1,108 +1,140 @@
-"""The counts of a row, and its integrity rates. Each is defined once, here.
+"""The counts of a row. Each is defined once, in `DEFINITIONS`, and computed below it.
 
-Units: `units` is the declared set, those whose cut-off is past. It is the sum of
-`resolved`, `void`, `invalid`, `censored`, `canceled` and `pending` by how units
-stand, and the sum of `eligible` and `missing` by whether the competitor has a
-vector in the slot. `scored`, the cohort, is both resolved and eligible; `targets`
-and `clusters` are counted within it. `overdue` ones are among the pending,
-`unforecast` have no vector of anybody, `reviewed` have a second resolver's review.
-
-Vectors, of this competitor on the declared units: `submitted` are all that were
-recorded, among them `late` (after the cut-off), `duplicate` and `hidden` (committed
-to and never opened); `forecasts` are the eligible ones on scored units, updates
-included, and no measure of how much is independent. `raw_infinite` units have a
-vector that gave nothing to what happened; `clipped` vectors were moved by the clip.
+`docs/rows.md` shows the same table. A unit is declared once its cut-off is past; a
+vector is in a row if its unit is.
 """
-
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from ledger.projections.board import STATUSES, Board
-from ledger.projections.cohort import EMPTY
-from ledger.projections.columns import Flags, Integers
-from ledger.projections.entrants import Entrant
-from ledger.projections.exact import dec12
-from ledger.projections.leakage import LEAK_TESTS
+from ledger.projections.board_units import (
+    CANCELED,
+    CENSORED,
+    INVALID,
+    PENDING,
+    RESOLVED,
+    VOID,
+)
+from ledger.projections.columns import Flags, Integers, rows_among
+from ledger.projections.lineage import DUPLICATE
+from ledger.projections.sample import Sample
 
-Rate = dict[str, Any]
+Counts = dict[str, int]
+
+DEFINITIONS = {
+    "units": "declared units: those whose cut-off is at or before `as_of`",
+    "scored": "units with an outcome and a vector in the slot: the cohort of every score",
+    "unscored": "units with an outcome and no vector in the slot",
+    "void": "units whose record says VOID",
+    "invalid": "units whose record says INVALID",
+    "censored": "units whose record says CENSORED: a missing outcome",
+    "canceled": "units whose record says CANCELED: a missing outcome",
+    "overdue": "units without an outcome although `resolve_by` is past: a missing outcome",
+    "pending": "units without an outcome that may still come in time",
+    "resolved": "units with an outcome, whoever forecast them",
+    "eligible": "units with a vector of this forecaster that counts",
+    "missing": "units without one: absent, late, mismatched or withheld",
+    "unslotted": "eligible units of which no vector stands in the slot",
+    "unforecast": "units of which nobody sealed any vector",
+    "reviewed": "units with a second resolver's review",
+    "targets": "different targets among the scored units",
+    "clusters": "different clusters among the scored units: what is resampled",
+    "submitted": "vectors of this forecaster: first ones, updates and duplicates",
+    "forecasts": "submitted vectors that count, updates included: no measure of independence",
+    "late": "submitted vectors that were sealed after the cut-off",
+    "duplicate": "further first vectors of this forecaster on a unit: the first counts",
+    "hidden": "submitted vectors that were committed to and not opened",
+    "raw_infinite_count": "scored units whose raw log score is minus infinity",
+    "clipped_count": "scored units where the clip moved a probability",
+}
+# Each sum is the number of declared units: no unit is left out or counted twice.
+PARTITIONS = (
+    (
+        "scored",
+        "unscored",
+        "void",
+        "invalid",
+        "censored",
+        "canceled",
+        "overdue",
+        "pending",
+    ),
+    ("eligible", "missing"),
+)
 
 
-def count(
-    board: Board, entrant: Entrant, declared: Integers, has_vector: Flags
-) -> dict[str, int]:
-    """Return the counts over declared units; `has_vector` is one row a unit."""
-    units, tally, slotted = board.units, entrant.tally, entrant.slotted
-    scored = declared[has_vector[declared] & slotted.is_scored[declared]]
-    by_status = np.bincount(units.status[declared], minlength=len(STATUSES)).tolist()
-    is_pending = units.status[declared] == STATUSES.index("PENDING")
-    rows = scored.tolist()
-    eligible = int(np.count_nonzero(has_vector[declared]))
+def count(sample: Sample) -> Counts:
+    """Return the counts of a row, in the order of their definitions."""
+    found = {**_of_units(sample), **_of_vectors(sample)}
+    return {name: found[name] for name in DEFINITIONS}
+
+
+def overdue(sample: Sample) -> Flags:
+    """Mark the declared units without an outcome whose time is up."""
+    units, rows = sample.board.units, sample.declared
+    is_pending = units.status[rows] == PENDING
+    marked: Flags = is_pending & (units.resolve_by_us[rows] < sample.board.as_of_us)
+    return marked
+
+
+def _of_units(sample: Sample) -> Counts:
+    units, rows, slotted = sample.board.units, sample.declared, sample.entrant.slotted
+    status = np.bincount(units.status[rows], minlength=PENDING + 1).tolist()
+    scored, late = sample.scored, int(np.count_nonzero(overdue(sample)))
+    eligible = int(np.count_nonzero(sample.entrant.has_eligible[rows]))
     return {
-        "units": len(declared),
-        "scored": len(rows),
-        "targets": len({units.traits.targets[row] for row in rows}),
-        "clusters": len({units.clusters[row] for row in rows}),
-        "forecasts": int(tally.eligible[scored].sum()),
-        "submitted": int(tally.submitted[declared].sum()),
+        "units": len(rows),
+        "scored": len(scored),
+        "unscored": status[RESOLVED] - len(scored),
+        "void": status[VOID],
+        "invalid": status[INVALID],
+        "censored": status[CENSORED],
+        "canceled": status[CANCELED],
+        "overdue": late,
+        "pending": status[PENDING] - late,
+        "resolved": status[RESOLVED],
         "eligible": eligible,
-        "missing": len(declared) - eligible,
-        **{status.lower(): by_status[place] for place, status in enumerate(STATUSES)},
-        "overdue": int(
-            np.count_nonzero(
-                is_pending & (units.resolve_by_us[declared] < board.as_of_us)
-            )
-        ),
-        "late": int(tally.late[declared].sum()),
-        "duplicate": int(tally.duplicate[declared].sum()),
-        "hidden": int(tally.hidden[declared].sum()),
-        "unforecast": int(np.count_nonzero(units.vectors[declared] == 0)),
-        "reviewed": int(np.count_nonzero(units.reviews[declared])),
-        "raw_infinite": int(np.count_nonzero(slotted.is_infinite[scored])),
-        "clipped": int(slotted.clipped[scored].sum()),
+        "missing": len(rows) - eligible,
+        "unslotted": eligible - int(np.count_nonzero(slotted.has_vector[rows])),
+        "unforecast": int(np.count_nonzero(units.vectors[rows] == 0)),
+        "reviewed": int(np.count_nonzero(units.reviews[rows])),
+        "targets": len(np.unique(units.target[scored])),
+        "clusters": len(np.unique(units.cluster[scored])),
+        "raw_infinite_count": int(np.count_nonzero(slotted.is_infinite[scored])),
+        "clipped_count": int(np.count_nonzero(slotted.is_clipped[scored])),
     }
 
 
-def integrity(
-    board: Board, entrant: Entrant, declared: Integers, counts: dict[str, int]
-) -> dict[str, Rate]:
-    """Return the integrity rates (METRICS §24); undefined ones are null."""
-    units, tally = board.units, entrant.tally
-    unresolved = counts["overdue"] + counts["censored"] + counts["canceled"]
-    mismatches = tally.mismatches[declared].sum() + units.mismatches[declared].sum()
-    compared = counts["submitted"] + int(units.records[declared].sum())
+def _of_vectors(sample: Sample) -> Counts:
+    rows = vectors_in(sample)
+    if rows is None:
+        return _of_computed(sample)
+    vectors, units = sample.board.vectors, sample.board.units
+    is_late = vectors.sealed_us[rows] > units.cutoff_us[vectors.unit[rows]]
     return {
-        "late_forecast_rate": rate(counts["late"], counts["submitted"]),
-        "unresolved_rate": rate(unresolved, counts["units"]),
-        "void_rate": rate(counts["void"] + counts["invalid"], counts["units"]),
-        "duplicate_rate": rate(counts["duplicate"], counts["submitted"]),
-        "missing_rate": rate(counts["missing"], counts["units"]),
-        "hash_mismatch": rate(int(mismatches), compared),
-        "feature_leak_tests": _leak_tests(entrant, declared),
+        "submitted": len(rows),
+        "forecasts": int(np.count_nonzero(vectors.eligible[rows])),
+        "late": int(np.count_nonzero(is_late)),
+        "duplicate": int(np.count_nonzero(vectors.kind[rows] == DUPLICATE)),
+        "hidden": int(np.count_nonzero(vectors.is_closed[rows])),
     }
 
 
-def rate(part: int, whole: int) -> Rate:
-    """Return a share as rows show it; null of nothing."""
-    if not whole:
-        return {"value": None, "count": part, "of": 0, "reason": EMPTY}
-    return {"value": dec12(Fraction(part, whole)), "count": part, "of": whole}
-
-
-def _leak_tests(entrant: Entrant, declared: Integers) -> Rate:
-    """Return for each test how many vectors passed and failed, and in all."""
-    tally = entrant.tally
-    failed = {test: int(tally.leaks_found[test][declared].sum()) for test in LEAK_TESTS}
-    passed = {
-        test: int(tally.leaks_tested[test][declared].sum()) - failed[test]
-        for test in LEAK_TESTS
-    }
+def _of_computed(sample: Sample) -> Counts:
+    """Return the counts of a computed competitor: one vector where a unit has a place."""
+    units, rows = sample.board.units, sample.declared
+    rows = rows[sample.entrant.places.own[rows] >= 0]
     return {
-        "passed": sum(passed.values()),
-        "failed": sum(failed.values()),
-        "tests": {
-            test: {"passed": passed[test], "failed": failed[test]}
-            for test in sorted(LEAK_TESTS)
-        },
+        "submitted": len(rows),
+        "forecasts": int(np.count_nonzero(units.own_eligible[rows])),
+        "late": int(np.count_nonzero(units.own_us[rows] > units.cutoff_us[rows])),
+        "duplicate": 0,
+        "hidden": 0,
     }
+
+
+def vectors_in(sample: Sample) -> Integers | None:
+    """Return the rows of a forecaster's vectors on declared units; None if computed."""
+    mine, vectors = sample.entrant.mine, sample.board.vectors
+    if mine is None:
+        return None
+    return mine[rows_among(vectors.unit[mine], sample.declared)]

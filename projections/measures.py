@@ -1,129 +1,154 @@
 """The scores of a row: each a fraction of integers, or undefined for a reason."""
 
-from collections import Counter
 from fractions import Fraction
+from typing import Any
 
-import msgspec
+import numpy as np
 
-from ledger.projections.board import Board
+from ledger.projections.aggregation import cluster_means, interquartile_mean
 from ledger.projections.cohort import (
-    EMPTY,
     NOT_DECLARED,
     ZERO_ON_OUTCOME,
-    Loss,
     Measure,
     climatology,
-    hash_of_sorted,
     mean,
+    official,
     skill,
     skill_of_rates,
+    undefined,
 )
 from ledger.projections.columns import Integers
-from ledger.projections.entrants import Entrant, Slotted
-from ledger.projections.exact import exact_sum
+from ledger.projections.entrants import Slotted
+from ledger.projections.exact import dec12
+from ledger.projections.sample import Cohort, Sample
 
-BINARY = 2
-
-
-class Cohort(msgspec.Struct, frozen=True, kw_only=True):
-    """The scored units of a row, in the order of their names, and their hash."""
-
-    units: Integers
-    hash: str
-    is_binary: bool
-
-    def loss(self, column: Integers) -> Loss:
-        """Return the sum of a column over exactly these units."""
-        total = exact_sum(column[self.units])
-        return Loss(cohort=self.hash, total=total, units=len(self.units))
-
-    def mean(self, column: Integers) -> Measure:
-        """Return the mean of a column over exactly these units."""
-        return mean(self.loss(column))
-
-    def brier(self, slotted: Slotted) -> Loss:
-        """Return the Brier loss in the binary form, or in the only form there is."""
-        return self.loss(slotted.brier if self.is_binary else slotted.brier_sum)
+BRIER = ("brier_sum", "brier")
 
 
-def cohort_of(board: Board, units: Integers) -> Cohort:
-    """Return a cohort; `units` are rows of the board, ascending."""
-    rows, answers = units.tolist(), board.units.answers
-    return Cohort(
-        units=units,
-        hash=hash_of_sorted(board.units.lines[row] for row in rows),
-        is_binary=all(len(answers[row]) == BINARY for row in rows),
-    )
-
-
-def measures(board: Board, entrant: Entrant, cohort: Cohort) -> dict[str, Measure]:
-    """Return every score of a competitor over a cohort."""
-    mine = entrant.slotted
-    compared = cohort_of(board, cohort.units[entrant.reference.is_scored[cohort.units]])
-    outcomes = _outcomes(board, cohort)
-    brier = cohort.mean(mine.brier)
-    if not cohort.is_binary:
-        brier = Measure(value=None, n=len(cohort.units), reason=NOT_DECLARED)
+def measures(sample: Sample, cohort: Cohort) -> dict[str, Measure]:
+    """Return every score of a competitor over its cohort."""
+    mine = sample.entrant.slotted
+    frozen, outcomes = _skill_frozen(sample, cohort), _outcomes(sample, cohort)
     return {
-        "brier": brier,
-        "brier_sum": cohort.mean(mine.brier_sum),
+        BRIER[cohort.is_binary]: mean(cohort.brier(mine)),
         "log_score_bits": _raw_log_score(cohort, mine),
-        "log_score_bits_clipped": cohort.mean(mine.picobits_clipped),
-        "log_loss": _negated(cohort.mean(mine.piconats_clipped)),
-        "bss_frozen": skill(compared.brier(mine), compared.brier(entrant.reference)),
+        "log_score_bits_clipped": mean(cohort.loss(mine.picobits_clipped)),
+        "log_loss": mean(cohort.loss(-mine.piconats_clipped)),
+        "bss_frozen": frozen,
         "bss_same_cohort": _skill_of_rates(cohort, mine, outcomes),
-        "reference_brier": mean(compared.brier(entrant.reference)),
+        "reference_brier": _brier_of_reference(sample, cohort),
         "base_rate_brier": _brier_of_rates(cohort, outcomes),
-        "event_rate": _event_rate(board, cohort),
+        "official_skill": official(frozen),
+        "skill_vs_r1_bits": _skill_bits(sample, cohort, "r1"),
+        "skill_vs_r2_bits": _skill_bits(sample, cohort, "r2"),
+        "event_rate": _event_rate(sample, cohort),
     }
 
 
 def _raw_log_score(cohort: Cohort, mine: Slotted) -> Measure:
     if mine.is_infinite[cohort.units].any():
-        count = len(cohort.units)
-        return Measure(value=None, n=count, reason=ZERO_ON_OUTCOME, is_infinite=True)
-    return cohort.mean(mine.picobits)
+        return Measure(
+            value=None, n=cohort.size, reason=ZERO_ON_OUTCOME, is_infinite=True
+        )
+    return mean(cohort.loss(mine.picobits))
 
 
-def _negated(measure: Measure) -> Measure:
-    if measure.value is None:
-        return measure
-    return Measure(value=-measure.value, n=measure.n)
+def _common(sample: Sample, cohort: Cohort, theirs: Slotted) -> Cohort:
+    """Return the units on which both the vector and the baseline exist."""
+    both = theirs.is_scored[cohort.units]
+    return cohort if both.all() else sample.cohort(cohort.units[both])
 
 
-def _outcomes(board: Board, cohort: Cohort) -> list[int] | None:
-    """Return how often each answer happened; None where answers are not the same."""
-    rows = cohort.units.tolist()
-    if len({board.units.answers[row] for row in rows}) > 1:
+def _skill_frozen(sample: Sample, cohort: Cohort) -> Measure:
+    manifest = sample.board.suite.manifest
+    theirs = sample.entrant.baselines.get(manifest.scoring.reference)
+    if theirs is None:
+        return undefined(NOT_DECLARED, cohort.size)
+    common = _common(sample, cohort, theirs)
+    return skill(common.brier(sample.entrant.slotted), common.brier(theirs))
+
+
+def _brier_of_reference(sample: Sample, cohort: Cohort) -> Measure:
+    manifest = sample.board.suite.manifest
+    theirs = sample.entrant.baselines.get(manifest.scoring.reference)
+    if theirs is None:
+        return undefined(NOT_DECLARED, cohort.size)
+    return mean(_common(sample, cohort, theirs).brier(theirs))
+
+
+def _skill_bits(sample: Sample, cohort: Cohort, role: str) -> Measure:
+    """Return the mean gain in clipped log score over the baseline of a role."""
+    manifest = sample.board.suite.manifest
+    names = [each.name for each in manifest.competitors if each.role == role]
+    theirs = sample.entrant.baselines.get(names[0]) if names else None
+    if theirs is None:
+        return undefined(NOT_DECLARED, cohort.size)
+    common = _common(sample, cohort, theirs)
+    gain = sample.entrant.slotted.picobits_clipped - theirs.picobits_clipped
+    return mean(common.loss(gain))
+
+
+def _outcomes(sample: Sample, cohort: Cohort) -> list[int] | None:
+    """Return how often the event happened and did not, or how often each answer did.
+
+    None where neither is the same for all units.
+    """
+    units = sample.board.units
+    outcome, positive = units.outcome[cohort.units], units.positive[cohort.units]
+    if cohort.is_binary and (positive >= 0).all():
+        happened = int(np.count_nonzero(outcome == positive))
+        return [happened, cohort.size - happened]
+    if len(np.unique(units.answers[cohort.units])) > 1:
         return None
-    return list(Counter(board.units.outcome[cohort.units].tolist()).values())
+    return [int(count) for count in np.bincount(outcome)]
 
 
 def _skill_of_rates(
     cohort: Cohort, mine: Slotted, outcomes: list[int] | None
 ) -> Measure:
     if outcomes is None:
-        return Measure(value=None, n=len(cohort.units), reason=NOT_DECLARED)
+        return undefined(NOT_DECLARED, cohort.size)
     return skill_of_rates(cohort.brier(mine), outcomes, binary=cohort.is_binary)
 
 
 def _brier_of_rates(cohort: Cohort, outcomes: list[int] | None) -> Measure:
-    count = len(cohort.units)
-    if not count or outcomes is None:
-        reason = NOT_DECLARED if count else EMPTY
-        return Measure(value=None, n=count, reason=reason)
-    return Measure(value=climatology(outcomes, binary=cohort.is_binary), n=count)
+    if outcomes is None or not cohort.size:
+        return undefined(NOT_DECLARED, cohort.size)
+    value = climatology(outcomes, binary=cohort.is_binary)
+    return Measure(value=value, n=cohort.size)
 
 
-def _event_rate(board: Board, cohort: Cohort) -> Measure:
+def _event_rate(sample: Sample, cohort: Cohort) -> Measure:
     """Return how often the templates' positive answers happened."""
-    units, templates, count = board.units, board.suite.templates, len(cohort.units)
-    happened = 0
-    for row in cohort.units.tolist():
-        positive = templates[units.templates[row]].positive
-        if positive is None:
-            return Measure(value=None, n=count, reason=NOT_DECLARED)
-        happened += units.answers[row][units.outcome[row]] == positive
-    if not count:
-        return Measure(value=None, n=0, reason=EMPTY)
-    return Measure(value=Fraction(happened, count), n=count)
+    units = sample.board.units
+    positive = units.positive[cohort.units]
+    if not cohort.size or (positive < 0).any():
+        return undefined(NOT_DECLARED, cohort.size)
+    happened = int(np.count_nonzero(units.outcome[cohort.units] == positive))
+    return Measure(value=Fraction(happened, cohort.size), n=cohort.size)
+
+
+def robust(sample: Sample, cohort: Cohort) -> dict[str, dict[str, Any]]:
+    """Return the interquartile means over clusters, and the extremes of clusters."""
+    mine, clusters = sample.entrant.slotted, sample.board.units.cluster[cohort.units]
+    columns = {
+        BRIER[cohort.is_binary]: mine.brier if cohort.is_binary else mine.brier_sum,
+        "log_score_bits_clipped": mine.picobits_clipped,
+        "log_loss": -mine.piconats_clipped,
+    }
+    return {
+        name: _robust(column[cohort.units], clusters)
+        for name, column in columns.items()
+    }
+
+
+def _robust(scores: Integers, clusters: Integers) -> dict[str, Any]:
+    means = cluster_means(scores, clusters)
+    middle = interquartile_mean(means)
+    if middle is None:
+        return undefined(NOT_DECLARED, 0).told()
+    return {
+        **Measure(value=middle, n=len(means)).told(),
+        "min": dec12(min(means)),
+        "max": dec12(max(means)),
+    }

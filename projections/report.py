@@ -3,26 +3,34 @@
 from collections.abc import Iterator, Sequence
 
 import msgspec
-import numpy as np
 
 from ledger.canonical import canonical_text
 from ledger.errors import UsageError
-from ledger.projections.baselines import is_computed
-from ledger.projections.board import Board, read_past, read_units, read_vectors
-from ledger.projections.columns import NEVER
-from ledger.projections.entrants import computed_texts
+from ledger.projections.board import Board, read_board
+from ledger.projections.board_units import Pinned
+from ledger.projections.computed import baseline_rows
+from ledger.projections.entrants import Field
 from ledger.projections.materialize import Tables
 from ledger.projections.rows import Row, rows
 from ledger.projections.suites import Frozen, SuiteVersion
-from ledger.projections.tables import BaselineRow, ReportRow
+from ledger.projections.tables import ReportRow
+
+
+def no_files(digest: str) -> None:
+    """Return no pinned file, whichever is asked for."""
+    del digest
 
 
 class Report:
     """The rows of all suites in some tables; `frozen` is what `Fold` knows of them."""
 
-    def __init__(self, tables: Tables, frozen: Frozen) -> None:
+    def __init__(
+        self, tables: Tables, frozen: Frozen, pinned: Pinned = no_files
+    ) -> None:
+        """Take tables that are caught up, and where pinned files are read from."""
         self._tables = tables
         self._frozen = frozen
+        self._pinned = pinned
 
     def refresh(self) -> int:
         """Compute again what newer events outdated; return how many rows that were.
@@ -73,9 +81,12 @@ class Report:
         self, suite: SuiteVersion, *, slot: str | None, by: Sequence[str]
     ) -> Iterator[Row]:
         if by or slot not in {None, suite.manifest.headline}:
-            return rows(self._board(suite), slot=slot, by=by)
+            return rows(Field(self._board(suite)), slot=slot, by=by)
         stored = self._tables.stored_rows(suite.name)
         return (msgspec.json.decode(text) for text in stored)
+
+    def _board(self, suite: SuiteVersion) -> Board:
+        return read_board(self._tables, self._frozen, suite, self._pinned)
 
     def _through(self, suite: SuiteVersion) -> int:
         """Return the position of the last event that a suite's rows depend on."""
@@ -87,23 +98,8 @@ class Report:
             -1 if successor is None else successor.seq,
         )
 
-    def _board(self, suite: SuiteVersion) -> Board:
-        connection = self._tables.connection
-        units = read_units(connection, suite)
-        successor = self._frozen.successor(suite.name)
-        last_seq, as_of_us = self._tables.last_entries()[suite.name]
-        return Board(
-            suite=suite,
-            as_of_us=as_of_us,
-            superseded_us=None if successor is None else successor.received_us,
-            custody=self._frozen.charters.at(last_seq).custody,
-            units=units,
-            vectors=read_vectors(connection, suite, units),
-            past=read_past(connection, suite),
-        )
-
     def _recompute(self, suite: SuiteVersion, through: int) -> int:
-        board = self._board(suite)
+        field = Field(self._board(suite))
         made = [
             ReportRow(
                 suite=suite.name,
@@ -114,41 +110,9 @@ class Report:
                 slice=row["slice"],
                 row=canonical_text(row),
             )
-            for place, row in enumerate(rows(board))
+            for place, row in enumerate(rows(field))
         ]
+        baselines = baseline_rows(field.board, field.places, field.computed)
         with self._tables.at_once():
-            self._tables.replace_report(
-                suite.name, made, list(_baselines(board)), through
-            )
+            self._tables.replace_report(suite.name, made, list(baselines), through)
         return len(made)
-
-
-def _baselines(board: Board) -> Iterator[BaselineRow]:
-    """Yield what each computed competitor says at each vector, and for itself."""
-    units, vectors = board.units, board.vectors
-    sealed = np.flatnonzero([kind in {"initial", "update"} for kind in vectors.kinds])
-    own = np.flatnonzero(units.own_seq != NEVER)
-    places = {
-        **_by_seq(vectors.seq[sealed], vectors.unit[sealed], vectors.place[sealed]),
-        **_by_seq(units.own_seq[own], own, units.own_place[own]),
-    }
-    order = sorted(places)
-    of_unit, place = (
-        np.array([places[seq] for seq in order], dtype=np.int64).reshape(-1, 2).T
-    )
-    is_own = units.own_seq[of_unit] == order if order else of_unit
-    for competitor in board.suite.manifest.competitors:
-        if not is_computed(competitor, board.suite.manifest):
-            continue
-        texts = computed_texts(board, competitor, of_unit, place)
-        numbers = units.number[of_unit].tolist()
-        for row in zip(order, numbers, is_own.tolist(), texts, strict=True):
-            yield BaselineRow(competitor.name, row[0], row[1], int(row[2]), row[3])
-
-
-def _by_seq(
-    seq: np.ndarray, unit: np.ndarray, place: np.ndarray
-) -> dict[int, tuple[int, int]]:
-    return dict(
-        zip(seq.tolist(), zip(unit.tolist(), place.tolist(), strict=True), strict=True)
-    )

@@ -22,6 +22,8 @@ INITIAL, FINAL, ALL, TIME_WEIGHTED, AT_LEAD = (
     "at_lead:",
 )
 
+_INT64_MAX = 2**63 - 1
+
 
 class Chains(msgspec.Struct, frozen=True, kw_only=True):
     """Vectors that count, one row each; those of a chain stand together, in order.
@@ -71,3 +73,21 @@ def _is_last(chains: Chains, chosen: Flags) -> Integers:
     marked = np.zeros(len(chosen), dtype=np.int64)
     marked[rows[ends]] = 1
     return marked
+
+
+def weighted_means(values: Integers, weight: Integers, starts: Integers) -> Integers:
+    """Return the weighted mean of each group, rounded half-even to an integer.
+
+    A group's rows stand together, from each of `starts` on.
+    """
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64)
+    whole = np.add.reduceat(weight, starts)
+    largest = int(np.abs(values).max()) * int(whole.max())
+    # Numpy wraps silently: what may not fit becomes Python's integers.
+    width = np.int64 if largest < _INT64_MAX // 2 else object
+    products = values.astype(width) * weight.astype(width)
+    quotient, rest = np.divmod(np.add.reduceat(products, starts), whole)
+    is_up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
+    means: Integers = (quotient + is_up).astype(np.int64)
+    return means

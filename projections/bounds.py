@@ -1,0 +1,110 @@
+"""Between which bounds a number lies, whatever the missing outcomes are (METRICS §18).
+
+Each unit with a missing outcome may have scored one of a few choices, one for each
+answer; sums over units are then separable, and ratios of sums are found by iteration
+in exact fractions.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import NamedTuple
+
+from ledger.projections.exact import UNITS
+
+
+class Bound(NamedTuple):
+    """The least and the greatest that a number can be."""
+
+    lo: Fraction
+    hi: Fraction
+
+
+class Losses(NamedTuple):
+    """What a model and its baseline lose on a unit if one of its answers happens."""
+
+    model: int
+    baseline: int
+
+
+def mean_bound(
+    total: int, units: int, choices: Sequence[Sequence[int]]
+) -> Bound | None:
+    """Return the bounds of a mean: `units` scored `total`, others one of their choices.
+
+    All in units of 1e-12. None of nothing.
+
+    >>> mean_bound(0, 1, [[10**12, 0]])
+    Bound(lo=Fraction(0, 1), hi=Fraction(1, 2))
+    """
+    whole = (units + len(choices)) * UNITS
+    if not whole:
+        return None
+    least, greatest = sum(map(min, choices)), sum(map(max, choices))
+    return Bound(Fraction(total + least, whole), Fraction(total + greatest, whole))
+
+
+def skill_bound(known: Losses, choices: Sequence[Sequence[Losses]]) -> Bound | None:
+    """Return the bounds of 1 - (sum of model losses) / (sum of baseline losses).
+
+    `known` are the sums over units with an outcome. None where the baseline may turn
+    out without a loss: the skill may then be undefined.
+    """
+    if not known.baseline + sum(min(map(_baseline, unit)) for unit in choices):
+        return None
+    return Bound(
+        1 - _extreme_ratio(known, choices, sign=1),
+        1 + _extreme_ratio(known, choices, sign=-1),
+    )
+
+
+def _baseline(losses: Losses) -> int:
+    return losses.baseline
+
+
+def _extreme_ratio(
+    known: Losses, choices: Sequence[Sequence[Losses]], *, sign: int
+) -> Fraction:
+    """Return the greatest value of `sign` times the ratio of the sums (Dinkelbach)."""
+    taken = [unit[0] for unit in choices]
+    while True:
+        ratio = _ratio(known, taken)
+        up, down = ratio.numerator, ratio.denominator
+        taken = [
+            max(unit, key=lambda each: sign * (each.model * down - each.baseline * up))
+            for unit in choices
+        ]
+        if sign * _ratio(known, taken) <= sign * ratio:
+            return sign * ratio
+
+
+def _ratio(known: Losses, taken: Sequence[Losses]) -> Fraction:
+    model = known.model + sum(each.model for each in taken)
+    return Fraction(model, known.baseline + sum(map(_baseline, taken)))
+
+
+def own_rate_skill_bound(
+    lost: int, events: int, units: int, missing: Sequence[tuple[int, int]]
+) -> Bound | None:
+    """Return the bounds of the skill against the cohort's own event rate.
+
+    `units` with an outcome lost `lost`, and in `events` of them the event happened;
+    `missing` are losses if it happened and if it did not, all in the binary form.
+    None where all may turn out alike: the rate may then be without a loss.
+    """
+    if not 0 < events < units:
+        return None
+    size, lost = units + len(missing), lost + sum(other for _, other in missing)
+    # With k more events, the least is lost if they are where they cost least.
+    extra = sorted(event - other for event, other in missing)
+    least = accumulate(extra, initial=lost)
+    greatest = accumulate(reversed(extra), initial=lost)
+
+    def skill(more: int, loss: int) -> Fraction:
+        rate = Fraction(events + more, size)
+        return 1 - Fraction(loss, size * UNITS) / (rate * (1 - rate))
+
+    return Bound(
+        min(skill(*each) for each in enumerate(greatest)),
+        max(skill(*each) for each in enumerate(least)),
+    )

@@ -1,0 +1,65 @@
+"""What a reader must know of a row before believing it, in one word each."""
+
+from typing import Any
+
+import numpy as np
+
+from ledger.projections.counts import Counts
+from ledger.projections.parts import HORIZON, Part
+from ledger.projections.sample import Sample
+
+LABELS = {
+    "exploratory": "the suite is exploratory, or the slice is undeclared or has fewer "
+    "scored units than `statistics.min_slice`",
+    "undeclared_slot": "the slot is not the suite's headline",
+    "claimed": "lateness and baselines go by the authors' own times",
+    "forecaster_owned": "the forecaster brought questions itself: never official",
+    "shared_custody": "one user holds the keys of several roles",
+    "not_for_score": "the run is for power or debugging",
+    "oracle": "knows what no forecaster can know: never a baseline",
+    "under_covered": "fewer units are covered than `coverage.minimum` demands",
+    "small_sample": "fewer scored units than `statistics.min_slice`",
+    "few_clusters": "fewer clusters than `statistics.few_clusters`",
+    "single_cluster": "everything hangs together: no interval can be had",
+}
+
+
+def labels(
+    about: Sample, part: Part, counts: Counts, covered: dict[str, Any], slot: str
+) -> list[str]:
+    """Return the labels that a row deserves, in the order of `LABELS`."""
+    board, manifest = about.board, about.board.suite.manifest
+    statistics = manifest.statistics
+    declared = {*manifest.report_by, *manifest.slices}
+    is_undeclared = part.grouping not in {None, *declared} or (
+        part.horizon is not None and HORIZON not in declared
+    )
+    is_small = counts["scored"] < statistics.min_slice
+    deserved = {
+        "exploratory": manifest.run_class == "exploratory"
+        or is_undeclared
+        or (part.slice is not None and is_small),
+        "undeclared_slot": slot != manifest.headline,
+        "claimed": board.suite.is_claimed,
+        "forecaster_owned": _is_forecaster_owned(about),
+        "shared_custody": board.custody == "shared",
+        "not_for_score": manifest.run_purpose != "score",
+        "oracle": about.entrant.competitor.layer == "oracle",
+        "under_covered": not covered["is_met"],
+        "small_sample": is_small,
+        "few_clusters": counts["clusters"] < statistics.few_clusters,
+        "single_cluster": counts["clusters"] <= 1,
+    }
+    return [label for label in LABELS if deserved[label]]
+
+
+def _is_forecaster_owned(about: Sample) -> bool:
+    owned = {
+        template.id
+        for template in about.board.suite.manifest.observable
+        if template.question_owner == "forecaster"
+    }
+    templates = about.board.units.templates
+    return bool(owned) and any(
+        templates[row] in owned for row in np.asarray(about.declared).tolist()
+    )

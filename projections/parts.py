@@ -1,0 +1,106 @@
+"""Parts of a suite that have a row of their own: a horizon, a slice, or both.
+
+A grouping is `horizon`, `target`, `template`, `slot`, `tag:<name>`, which divide the
+units; `adaptation_budget`, which divides a forecaster's vectors; or `evidence_tier`,
+which a forecaster has as a whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import msgspec
+import numpy as np
+
+from ledger.errors import UsageError
+from ledger.projections.board import Board
+from ledger.projections.columns import Integers, coded, integers
+from ledger.suite import Competitor
+
+HORIZON, BUDGET, TIER, TAG = "horizon", "adaptation_budget", "evidence_tier", "tag:"
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Which units a row is about, under which name; None for no restriction."""
+
+    units: Integers
+    horizon: str | None
+    grouping: str | None
+    value: str | None
+
+    @property
+    def slice(self) -> str | None:
+        """What the slice is called in a row, such as `tag:repo=a`."""
+        return None if self.grouping is None else f"{self.grouping}={self.value}"
+
+
+class Parts:
+    """The parts of a board's declared units, by the groupings that are wanted."""
+
+    def __init__(self, board: Board, groupings: Sequence[str]) -> None:
+        """Raise `UsageError` for a grouping that there is not."""
+        self._groupings = list(dict.fromkeys(groupings))
+        declared = np.flatnonzero(board.units.cutoff_us <= board.as_of_us)
+        self._horizons: dict[str | None, Integers] = {None: declared}
+        if HORIZON in self._groupings:
+            self._horizons.update(_divided(declared, board.units.horizons))
+        self._divided = {
+            each: _divided(declared, _values(board, each))
+            for each in self._groupings
+            if each not in {HORIZON, BUDGET, TIER}
+        }
+
+    def of(self, competitor: Competitor, budgets: Sequence[str]) -> Iterator[Part]:
+        """Yield a competitor's parts: everything first, then by horizon and slice."""
+        for horizon, units in self._horizons.items():
+            yield Part(units=units, horizon=horizon, grouping=None, value=None)
+        for grouping in self._groupings:
+            if grouping == BUDGET:
+                values = dict.fromkeys(budgets, self._horizons[None])
+            elif grouping == TIER:
+                tier = competitor.evidence_tier
+                values = {tier: self._horizons[None]} if tier else {}
+            else:
+                values = self._divided.get(grouping, {})
+            yield from self._sliced(grouping, values)
+
+    def _sliced(self, grouping: str, values: dict[str, Integers]) -> Iterator[Part]:
+        for (value, members), (horizon, of_horizon) in product(
+            values.items(), self._horizons.items()
+        ):
+            units = (
+                members
+                if horizon is None
+                else np.intersect1d(members, of_horizon, assume_unique=True)
+            )
+            if len(units) or horizon is None:
+                yield Part(units=units, horizon=horizon, grouping=grouping, value=value)
+
+
+def _values(board: Board, grouping: str) -> Sequence[str | None]:
+    """Return what each unit is grouped by; None for no value."""
+    units = board.units
+    if grouping.startswith(TAG):
+        return board.traits.values(grouping)[: len(units.number)]
+    named: dict[str, Sequence[str | None]] = {
+        "target": units.targets,
+        "template": units.templates,
+        "slot": [slot or None for slot in units.slots],
+    }
+    if grouping not in named:
+        known = ", ".join((HORIZON, *named, TIER, BUDGET))
+        msg = f"rows cannot be grouped by {grouping!r}: take {known} or tag:<name>"
+        raise UsageError(msg)
+    return named[grouping]
+
+
+def _divided(declared: Integers, values: Sequence[str | None]) -> dict[str, Integers]:
+    """Return the declared units that have each value, by the value's bytes."""
+    names, code = coded([values[row] for row in declared.tolist()])
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], integers(range(len(names))), side="right")
+    pieces = np.split(declared[order], ends[:-1]) if names else []
+    found = dict(zip(names, pieces, strict=True))
+    return {
+        name: found[name]
+        for name in sorted((each for each in names if each is not None), key=str.encode)
+    }

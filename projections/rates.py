@@ -1,0 +1,125 @@
+"""The integrity of a row: what share of it was late, void, missing, leaked, amended.
+
+(METRICS §24.) Each is a count of a count, null of nothing.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ledger.projections.board_units import INVALID, VOID
+from ledger.projections.cohort import EMPTY, NOT_DECLARED
+from ledger.projections.columns import rows_among
+from ledger.projections.counts import Counts, vectors_in
+from ledger.projections.exact import PPM, dec12, exact_text
+from ledger.projections.integrity import MISMATCHES
+from ledger.projections.leakage import LEAK_TESTS
+from ledger.projections.sample import Sample
+
+Shown = dict[str, Any]
+_DECILES = 10
+
+
+def rate(part: int, whole: int) -> Shown:
+    """Return a share as rows show it; null of nothing."""
+    if not whole:
+        return {"value": None, "count": part, "of": 0, "reason": EMPTY}
+    share = Fraction(part, whole)
+    return {
+        "value": dec12(share),
+        "exact": exact_text(share),
+        "count": part,
+        "of": whole,
+    }
+
+
+def coverage(sample: Sample, counts: Counts) -> Shown:
+    """Return the share of units with a vector in the slot, and whether it suffices."""
+    minimum = Fraction(sample.board.suite.manifest.coverage.minimum)
+    covered, units = counts["eligible"] - counts["unslotted"], counts["units"]
+    return {
+        **rate(covered, units),
+        "minimum": dec12(minimum),
+        "is_met": bool(units) and Fraction(covered, units) >= minimum,
+    }
+
+
+def integrity(sample: Sample, counts: Counts) -> dict[str, Shown]:
+    """Return the integrity rates of a row, its findings by rule, and its leak tests."""
+    found = findings(sample)
+    declared, submitted = counts["units"], counts["submitted"]
+    unresolved = counts["overdue"] + counts["censored"] + counts["canceled"]
+    records = int(sample.board.units.records[sample.declared].sum())
+    mismatches = sum(found.get(rule, 0) for rule in MISMATCHES)
+    return {
+        "late_forecast_rate": rate(counts["late"], submitted),
+        "unresolved_rate": rate(unresolved, declared),
+        "void_rate": rate(counts["void"] + counts["invalid"], declared),
+        "void_by_probability": _void_by_probability(sample),
+        "duplicate_rate": rate(counts["duplicate"], submitted),
+        "missing_rate": rate(counts["missing"], declared),
+        "hash_mismatch": rate(mismatches, submitted + records),
+        "feature_leak_tests": _leak_tests(sample),
+        "findings": found,
+    }
+
+
+def findings(sample: Sample) -> dict[str, int]:
+    """Return how many findings each rule has, on a forecaster's vectors and records."""
+    found, name = sample.board.findings, sample.entrant.competitor.name
+    rows = rows_among(found.unit, sample.declared)
+    mine = found.forecasters.get(name, -1)
+    about = (found.forecaster[rows] == mine) | (found.forecaster[rows] < 0)
+    counts = np.bincount(found.rule[rows[about]], minlength=len(found.rules)).tolist()
+    return {
+        rule: count
+        for rule, count in sorted(zip(found.rules, counts, strict=True))
+        if count
+    }
+
+
+def _leak_tests(sample: Sample) -> Shown:
+    """Return for each test how many vectors passed and failed, and in all."""
+    rows, vectors = vectors_in(sample), sample.board.vectors
+    tested = failed = dict.fromkeys(LEAK_TESTS, 0)
+    if rows is not None:
+        tested = _counted(vectors.leaks_tested[rows])
+        failed = _counted(vectors.leaks_found[rows])
+    return {
+        "passed": sum(tested.values()) - sum(failed.values()),
+        "failed": sum(failed.values()),
+        "tests": {
+            test: rate(failed[test], tested[test]) for test in sorted(LEAK_TESTS)
+        },
+    }
+
+
+def _counted(bits: np.ndarray) -> dict[str, int]:
+    return {test: int(np.count_nonzero(bits & bit)) for test, bit in LEAK_TESTS.items()}
+
+
+def _void_by_probability(sample: Sample) -> Shown:
+    """Return how many units are VOID or INVALID, by what was said of their event.
+
+    Selective voiding shows here: what is voided should not depend on the forecast.
+    The probability is that of the positive answer, by the last vector of the slot.
+    """
+    units, chosen = sample.board.units, sample.entrant.chosen
+    rows = sample.declared[sample.entrant.slotted.has_vector[sample.declared]]
+    rows = rows[units.positive[rows] >= 0]
+    if not len(rows):
+        return {
+            "deciles": None,
+            "reason": NOT_DECLARED if len(sample.declared) else EMPTY,
+        }
+    codes = chosen.code[sample.entrant.slotted.last[rows]].tolist()
+    said = [
+        chosen.distinct[code][at]
+        for code, at in zip(codes, units.positive[rows].tolist(), strict=True)
+    ]
+    decile = np.minimum(np.array(said) * _DECILES // PPM, _DECILES - 1)
+    is_void = np.isin(units.status[rows], (VOID, INVALID))
+    whole = np.bincount(decile, minlength=_DECILES).tolist()
+    void = np.bincount(decile[is_void], minlength=_DECILES).tolist()
+    return {"deciles": [rate(*pair) for pair in zip(void, whole, strict=True)]}

@@ -1,0 +1,68 @@
+"""A ledger on disk as the projections see it: its entries, and its tables caught up."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from ledger.errors import UncheckableError
+from ledger.folder import Folder
+from ledger.projections.fold import Fold, Progress
+from ledger.projections.materialize import Tables
+from ledger.projections.payloads import Payload
+from ledger.projections.report import Report
+from ledger.store import Row, Store
+
+_CANTOPEN, _READONLY = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
+
+
+class StoredPayloads:
+    """A store's entries as the fold reads them: none from position `size` on."""
+
+    def __init__(self, store: Store, size: int | None = None) -> None:
+        """Read up to the store's head, or to a smaller size."""
+        self._store = store
+        self._size = store.head().size if size is None else size
+
+    def size(self) -> int:
+        """Return how many events there are."""
+        return self._size
+
+    def payloads(self, start: int, stop: int) -> Iterator[Payload]:
+        """Yield the events of positions from `start` until before `stop`."""
+        return map(_payload, self._store.rows(start, min(stop, self._size)))
+
+    def payloads_at(self, seqs: Sequence[int]) -> Iterator[Payload]:
+        """Yield the events at these positions, in the order given."""
+        return map(_payload, self._store.rows_at(seqs))
+
+
+def _payload(row: Row) -> Payload:
+    return Payload(row.seq, row.received_at, row.author, row.event_id, row.payload)
+
+
+@contextmanager
+def open_report(
+    folder: Folder, store: Store, progress: Progress | None = None
+) -> Iterator[Report]:
+    """Give the rows of a ledger, its tables caught up with what the store has.
+
+    Where `projections.db` cannot be written, the tables are made in memory. Raises
+    `UncheckableError` where it is damaged.
+    """
+    try:
+        with closing(_open_tables(folder)) as tables:
+            fold = Fold(tables, StoredPayloads(store))
+            fold.catch_up(progress)
+            yield Report(tables, fold.frozen, folder.blobs.get)
+    except sqlite3.DatabaseError as error:
+        msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
+        raise UncheckableError(msg) from error
+
+
+def _open_tables(folder: Folder) -> Tables:
+    try:
+        return Tables(folder.projections)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in {_CANTOPEN, _READONLY}:
+            raise
+        return Tables()
