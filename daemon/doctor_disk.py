@@ -14,6 +14,7 @@ from ledger.daemon.diagnosis import (
     command,
     fail,
     ok,
+    skip,
     together,
     warn,
 )
@@ -48,6 +49,9 @@ def sqlite(_: Patient) -> Diagnosis:
 def settings(patient: Patient, _: Readable) -> Diagnosis:
     """Tell whether SQLite answers what a durable log needs."""
     log = patient.folder.log
+    if not os.access(log.parent, os.W_OK):
+        # SQLite then reads the file alone, and answers as if it had no mode.
+        return skip("settings", "the folder cannot be written", "see filesystem")
     found = settings_of(log)
     wrong = [
         f"{name} is {found[name]!r} instead of {value!r}"

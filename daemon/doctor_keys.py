@@ -24,9 +24,9 @@ _OTHERS = 0o077
 def log_key(patient: Patient) -> Diagnosis:
     """Tell whether the key that signs checkpoints is here and the charter's."""
     path, found = patient.folder.log_key, patient.log
-    if not path.exists():
-        remedy = f"restore {path} from your backup: without it nothing can be appended"
-        return fail("log-key", f"{path} is missing", remedy)
+    closed = _closed(path)
+    if closed is not None:
+        return fail("log-key", *closed)
     try:
         signer = _signer_at(path)
     except UsageError as error:
@@ -37,16 +37,28 @@ def log_key(patient: Patient) -> Diagnosis:
     if str(signer.verifier) in found.charter.log_keys:
         return ok("log-key", f"{signer.verifier}, as the charter lists it")
     detail = f"{path} holds {signer.verifier}, which the charter does not list"
-    listed = [
-        other
-        for other in sorted(path.parent.glob(f"{path.name}.*"))
-        if _is_listed(other, found)
-    ]
+    return fail("log-key", detail, _listed_remedy(path, found))
+
+
+def _closed(path: Path) -> tuple[str, str] | None:
+    """Return why a file cannot be read, and what to do; None where it can."""
+    if not path.exists():
+        remedy = f"restore {path} from your backup: without it nothing can be appended"
+        return f"{path} is missing", remedy
+    if not os.access(path, os.R_OK):
+        owner = user_name(path.stat().st_uid)
+        return f"{path} is closed to you", f"work as {owner}, whose file it is"
+    return None
+
+
+def _listed_remedy(path: Path, found: Readable) -> str:
+    """Return how the key that the charter lists gets to `path`."""
+    others = sorted(path.parent.glob(f"{path.name}.*"))
+    listed = [other for other in others if _is_listed(other, found)]
     if not listed:
-        remedy = f"put {' or '.join(found.charter.log_keys)} there, from your backup"
-        return fail("log-key", detail, remedy)
+        return f"put {' or '.join(found.charter.log_keys)} there, from your backup"
     aside = command("mv", path, f"{path}.unlisted")
-    return fail("log-key", detail, f"{aside} && {command('mv', listed[-1], path)}")
+    return f"{aside} && {command('mv', listed[-1], path)}"
 
 
 def _signer_at(path: Path) -> SignerKey:
@@ -68,6 +80,8 @@ def keys(patient: Patient) -> Diagnosis:
     """Tell of each key file whether its owner alone reads it, and whose key it is."""
     found, folder = patient.log, patient.folder
     files = sorted(folder.keys.glob("*.key*"))
+    if folder.keys.exists() and not os.access(folder.keys, os.R_OK | os.X_OK):
+        return ok("keys", f"{folder.keys} is closed to you")
     if not files:
         return ok("keys", f"no private key lies in {folder.keys}")
     # Unread, a charter lists nobody: modes can be judged all the same.
