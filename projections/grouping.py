@@ -76,7 +76,7 @@ def read_stretch(entries: Iterable[Payload]) -> Stretch:
     Raises `CorruptLogError` for bytes that are no event.
     """
     stretch = Stretch([], [], {})
-    by_question: dict[str, Group] = {}
+    by_question: dict[str, dict[str, Group]] = {}
     by_identity: dict[str, Group] = {}
     for entry in entries:
         event = read(entry)
@@ -85,10 +85,12 @@ def read_stretch(entries: Iterable[Payload]) -> Stretch:
             stretch.frozen.append(entry)
             continue
         asked = event.question_hash or _hash_of_brought(entry, event)
-        key = event.suite + asked
-        group = by_question.get(key)
+        of_suite = by_question.get(event.suite)
+        if of_suite is None:
+            of_suite = by_question[event.suite] = {}
+        group = of_suite.get(asked)
         if group is None:
-            group = by_question[key] = _group(entry, event, asked, by_identity)
+            group = of_suite[asked] = _group(entry, event, asked, by_identity)
             if not (group.forecasts or group.records):
                 stretch.groups.append(group)
         if isinstance(event, ResolutionRecorded):
