@@ -36,7 +36,9 @@ COMMANDS = {
     "keys": Entry(SET_UP, "keys:app", "Make and show keys, and change who may sign."),
     "suite": Entry(SET_UP, "suite:app", "Write, check, freeze and show suites."),
     "demo": Entry(
-        SET_UP, "demo:demo", "Show all of it at work, in a temporary folder."
+        SET_UP,
+        "demo:demo",
+        "Forecast a dozen real tasks, run them, score, verify, export, and forge a byte.",
     ),
     "append": Entry(
         WRITE, "append:append", "Append drafts or signed events, a line each."
@@ -49,7 +51,9 @@ COMMANDS = {
         WRITE, "resolve:resolve", "Open a question, or record what happened."
     ),
     "import": Entry(
-        WRITE, "importing:app", "Turn files of other projects into drafts."
+        WRITE,
+        "importing:app",
+        "Turn files of other projects into drafts, which `ledger append` signs.",
     ),
     "log": Entry(READ, "log:log", "List the events of the log in order."),
     "show": Entry(
@@ -62,7 +66,14 @@ COMMANDS = {
         READ, "status:checkpoint", "Print the newest signed checkpoint."
     ),
     "rows": Entry(
-        READ, "rows:rows", "Print the scores, a row for each forecaster and slot."
+        READ,
+        "rows:rows",
+        "Print the scores, a row for each forecaster, horizon, slot and slice.",
+    ),
+    "verify": Entry(
+        CHECK,
+        "verify:verify_command",
+        "Check everything that a ledger or a bundle claims, from its bytes up.",
     ),
     "doctor": Entry(
         CHECK, "doctor:doctor", "Tell whether all is well, and what to do where not."

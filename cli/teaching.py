@@ -30,6 +30,21 @@ class TaughtGroup(TyperGroup):
         del ctx
         write_lines(self.help, formatter)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """List the commands with their first sentences, none of them cut short."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, summary_of(self.get_command(ctx, name)))
+                    for name in self.list_commands(ctx)
+                ]
+            )
+
+
+def summary_of(command: Any) -> str:  # noqa: ANN401 - click's own
+    """Return the first line of a command's help."""
+    return (command.help or "").partition("\n")[0]
+
 
 def write_lines(text: str | None, formatter: Any) -> None:  # noqa: ANN401 - click's own
     """Write `text` as it stands, indented as all of the help is."""
