@@ -19,10 +19,21 @@ from contextlib import closing
 from pathlib import Path
 
 from ledger.anchor import mark_path
-from ledger.errors import CorruptLogError, UncheckableError, UsageError
+from ledger.errors import (
+    CorruptLogError,
+    LedgerError,
+    UncheckableError,
+    UsageError,
+)
 from ledger.folder import Folder, Settings
 from ledger.grammar import HEX_PATTERN
-from ledger.projections.audit_log import JudgedLog, Options, Progress, judge_log
+from ledger.projections.audit_log import (
+    JudgedLog,
+    Options,
+    Progress,
+    judge_log,
+    silent,
+)
 from ledger.projections.audit_report import (
     CHECKS,
     Check,
@@ -44,13 +55,17 @@ from ledger.projections.audit_storage import (
     has_tables,
     read_around,
 )
+from ledger.projections.audit_tables import Folded, fold_again
+from ledger.projections.stored import StoredPayloads
 from ledger.store import Store, open_store
+
+__all__ = ["Options", "Progress", "Report", "verify_ledger"]
 
 _EVENT_ID = re.compile(HEX_PATTERN)
 
 
 def verify_ledger(
-    folder: Folder, options: Options | None = None, progress: Progress | None = None
+    folder: Folder, options: Options | None = None, progress: Progress = silent
 ) -> Report:
     """Return what is true of a ledger, check by check.
 
@@ -79,18 +94,49 @@ def verify_ledger(
             asked=asked,
             mark=mark if isinstance(mark, str) else None,
             signatures=_signatures(folder.log, entries, around, asked.jobs),
-            progress=progress or (lambda _stage, _done, _whole: None),
+            progress=progress,
         )
+        folded = _folded(folder, store, judged, asked, progress)
     *anchors, marked = judged.anchors
-    checks = (
-        _with_settings(storage, settings, judged),
-        *judged.checks,
-        unasked("projections"),
-        unasked("bundles"),
-        *anchors,
-        mark if isinstance(mark, Check) else marked,
+    return Report(
+        entries=judged.size,
+        root=judged.root,
+        checks=(
+            _with_settings(storage, settings, judged),
+            *judged.checks,
+            folded.check,
+            unasked("bundles"),
+            *anchors,
+            mark if isinstance(mark, Check) else marked,
+        ),
+        findings=folded.findings,
     )
-    return Report(entries=judged.size, root=judged.root, checks=checks)
+
+
+def _folded(
+    folder: Folder,
+    store: Store,
+    judged: JudgedLog,
+    asked: Options,
+    progress: Progress,
+) -> Folded:
+    if judged.rules.ok is not True:
+        missing = unasked("projections", "nothing stored")
+        detail = "not reached: the log's own rules do not hold"
+        stored = uncheckable("projections", 0, detail)
+        check = stored if folder.projections.exists() else missing
+        return Folded(check=check, findings=())
+    try:
+        return fold_again(
+            StoredPayloads(store, judged.size),
+            folder.projections,
+            folder.blobs.get,
+            wants_findings=asked.findings,
+            progress=lambda done: progress("events folded", done, judged.size),
+        )
+    except LedgerError as error:
+        detail = f"the log could not be folded: {error}"
+        return Folded(check=uncheckable("projections", 0, detail), findings=())
 
 
 def _settings(folder: Folder) -> Settings | Check:

@@ -71,14 +71,50 @@ class EntryPass:
         """Look at the next entries, in order."""
         if self.genesis is None and batch:
             self.genesis = sha256_hex(batch[0][4])
+        tree, wanted = self.tree, self._wanted
+        # Written out, not called: what stands in this loop is most of an audit's
+        # work but for the signatures. Where anything is odd, `_examine` says what.
         for row in batch:
-            recorded = self._examine(row)
-            if self.tree.size in self._wanted:
+            seq, received, author, sig, payload, leaf, event_id = row
+            # Latin-1 takes any byte: what is no instant is found out just below.
+            text = received.decode("latin-1")
+            digest = sha256(payload)
+            content = entry_bytes(text, author, sig, payload)
+            hashed = leaf_hash(content)
+            tree.append(hashed)
+            if tree.size in wanted:
                 self._note_root()
+            try:
+                event = codec.decode(payload)
+                received_at = parse_instant(text)
+            except (RefusedError, ValueError):
+                self._examine(row)
+                continue
+            if (
+                seq != self._expected
+                or text < self._received_at
+                or len(text) != _INSTANT_LENGTH
+                or digest.digest() != event_id
+                or hashed != leaf
+                or len(content) > ENTRY_BYTES_MAX
+                or len(sig) != _SIGNATURE_BYTES
+                or len(author) != _KEY_BYTES
+            ):
+                self._examine(row)
+                continue
+            self._expected = seq + 1
+            self._received_at = text
             if self._rules_stopped is None:
-                self._replay(row[0], recorded)
+                recorded = Recorded(
+                    seq=seq,
+                    received_at=received_at,
+                    author_key=author,
+                    event_id=digest.hexdigest(),
+                    event=event,
+                )
+                self._replay(recorded)
         if self._index.is_full:
-            self._index.flush(self.tree.size, b"")
+            self._index.flush(tree.size, b"")
 
     def stop(self, error: CorruptLogError) -> None:
         """Note that nothing more can be read of the log."""
@@ -87,45 +123,10 @@ class EntryPass:
     def _note_root(self) -> None:
         self.roots[self.tree.size] = self.tree.root()
 
-    def _examine(self, row: RawEntry) -> Recorded | None:
-        """Judge one entry's bytes; return its event if there is one in them."""
-        seq, received, author, sig, payload, leaf, event_id = row
-        # Latin-1 takes any byte: what is no instant is found out just below.
-        text = received.decode("latin-1")
-        digest = sha256(payload)
-        content = entry_bytes(text, author, sig, payload)
-        hashed = leaf_hash(content)
-        self.tree.append(hashed)
-        try:
-            event = codec.decode(payload)
-            received_at = parse_instant(text)
-        except (RefusedError, ValueError):
-            return self._examine_closely(row)
-        # Written out, since this line runs for every entry: `_faults` says which.
-        if (
-            seq != self._expected
-            or text < self._received_at
-            or len(text) != _INSTANT_LENGTH
-            or digest.digest() != event_id
-            or hashed != leaf
-            or len(content) > ENTRY_BYTES_MAX
-            or len(sig) != _SIGNATURE_BYTES
-            or len(author) != _KEY_BYTES
-        ):
-            return self._examine_closely(row)
-        self._expected = seq + 1
-        self._received_at = text
-        return Recorded(
-            seq=seq,
-            received_at=received_at,
-            author_key=author,
-            event_id=digest.hexdigest(),
-            event=event,
-        )
-
-    def _examine_closely(self, row: RawEntry) -> Recorded | None:
-        """Note what is wrong with an entry; return its event if it still has one."""
+    def _examine(self, row: RawEntry) -> None:
+        """Note all that is wrong with an entry; replay its event if it has one."""
         seq, received, author, _, payload, _, _ = row
+        text = received.decode("latin-1")
         reasons = _faults(row, self._expected, self._received_at)
         self._expected = seq + 1
         event, received_at = None, None
@@ -138,25 +139,28 @@ class EntryPass:
             elif not reasons:
                 self._unknown.note(seq, newer)
         with suppress(ValueError):
-            received_at = parse_instant(received.decode("latin-1"))
-            self._received_at = max(self._received_at, received.decode("latin-1"))
+            received_at = parse_instant(text)
+            self._received_at = max(self._received_at, text)
         if reasons:
             self._bad.note(seq, "; ".join(reasons))
+        if self._rules_stopped is not None:
+            return
         if event is None or received_at is None:
-            return None
-        return Recorded(
-            seq=seq,
-            received_at=received_at,
-            author_key=author,
-            event_id=sha256_hex(payload),
-            event=event,
-        )
-
-    def _replay(self, seq: int, recorded: Recorded | None) -> None:
-        if recorded is None:
             detail = f"not reached from entry {seq} on: its event cannot be read"
             self._rules_stopped = uncheckable("rules", self._lawful, detail)
             return
+        self._replay(
+            Recorded(
+                seq=seq,
+                received_at=received_at,
+                author_key=author,
+                event_id=sha256_hex(payload),
+                event=event,
+            )
+        )
+
+    def _replay(self, recorded: Recorded) -> None:
+        seq, event = recorded.seq, recorded.event
         try:
             step(self._state, recorded)
         except RefusedError as refusal:
@@ -165,16 +169,16 @@ class EntryPass:
             lacks = refusal.code == "pin-missing"
             stop = uncheckable if lacks else is_false
             self._rules_stopped = stop("rules", self._lawful, detail)
+            return
         except OverflowError as error:
             detail = f"entry {seq} has times that no calendar holds: {error}"
             self._rules_stopped = is_false("rules", self._lawful, detail)
-        else:
-            self._lawful += 1
-            event = recorded.event
-            if isinstance(event, SuiteFrozen) and isinstance(
-                event.manifest, CharterManifest
-            ):
-                self.charters.append((seq, event.manifest))
+            return
+        self._lawful += 1
+        if isinstance(event, SuiteFrozen) and isinstance(
+            event.manifest, CharterManifest
+        ):
+            self.charters.append((seq, event.manifest))
 
     def check_entries(self) -> Check:
         """Return whether every entry is what its hashes and its form say."""

@@ -32,7 +32,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What an auditor brings and asks for; nothing of it is needed.
 
     `against` is the text of a kept checkpoint note, `genesis` the id of entry 0,
-    `state_home` where this machine keeps its high-water marks.
+    `state_home` where this machine keeps its high-water marks. `findings` asks what
+    the log shows about its forecasts, for which it is folded once more.
     """
 
     against: str | None = None
@@ -41,6 +42,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     witnesses: tuple[VerifierKey, ...] = ()
     state_home: Path | None = None
     jobs: int = 1
+    findings: bool = False
+
+
+def silent(stage: str, done: int, whole: int) -> None:
+    """Take progress that nobody wants to see."""
+    del stage, done, whole
 
 
 class EntrySource(Protocol):
@@ -60,6 +67,11 @@ class JudgedLog(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Check, ...]
     anchors: tuple[Check, ...]
 
+    @property
+    def rules(self) -> Check:
+        """The check of the rules: without them nothing can be folded."""
+        return next(check for check in self.checks if check.name == "rules")
+
 
 def judge_log(
     entries: EntrySource,
@@ -69,7 +81,7 @@ def judge_log(
     asked: Options | None = None,
     mark: str | None = None,
     signatures: Signatures | None = None,
-    progress: Progress = lambda _stage, _done, _whole: None,
+    progress: Progress = silent,
 ) -> JudgedLog:
     """Return what is true of a log whose every entry is looked at once.
 
