@@ -32,6 +32,7 @@ from ledger.cli.forecastbench_plan import (
     Report,
     probability,
 )
+from ledger.cli.import_report import count
 from ledger.clock import instant_text
 from ledger.draft_vector import probability_text
 from ledger.errors import UsageError
@@ -69,7 +70,7 @@ def convert(rows: Iterable[Row], plan: Plan, report: Report) -> Iterator[Draft]:
             if units and due in each.files
         }
         for row in units:
-            _count(report.rounds, due.isoformat())
+            count(report.rounds, due.isoformat())
             yield from _drafts(row, plan, given, report)
 
 
@@ -80,15 +81,19 @@ def _units(members: Iterable[Row], plan: Plan, report: Report) -> list[Row]:
         report.rows += 1
         reason = _unfit(row, plan)
         if reason is not None:
-            report.skip(reason, row)
+            report.skip(reason, row.place)
             continue
-        key = (row.source, row.id, None if _is_market(row) else row.resolution_date)
+        key = (
+            row.source,
+            row.id,
+            None if is_market(row.source) else row.resolution_date,
+        )
         known = units.get(key)
         if known is None:
             units[key] = row
             continue
         _require_agreement(known, row)
-        report.skip("repeated", row)
+        report.skip("repeated", row.place)
         if row.resolved and not known.resolved:
             units[key] = row
     return list(units.values())
@@ -99,9 +104,12 @@ def _unfit(row: Row, plan: Plan) -> str | None:
         return "combination"
     if plan.as_of is not None and row.due > plan.as_of - BOARD_AGE:
         return "round-too-young"
-    if row.source not in DATASETS and not _is_market(row):
+    if row.source not in DATASETS and not is_market(row.source):
         return "unknown-source"
-    if not _is_market(row) and (row.resolution_date - row.due).days not in HORIZON_DAYS:
+    if (
+        not is_market(row.source)
+        and (row.resolution_date - row.due).days not in HORIZON_DAYS
+    ):
         return "unknown-horizon"
     if row.resolved and row.resolved_to is None:
         msg = f"{row.place}: {row.source} {row.id} is resolved, and to nothing"
@@ -111,8 +119,9 @@ def _unfit(row: Row, plan: Plan) -> str | None:
     return None
 
 
-def _is_market(row: Row) -> bool:
-    return row.source in MARKETS
+def is_market(source: str) -> bool:
+    """Tell whether a source is a market, whose questions have one horizon."""
+    return source in MARKETS
 
 
 def _require_agreement(one: Row, other: Row) -> None:
@@ -127,10 +136,26 @@ def _require_agreement(one: Row, other: Row) -> None:
 def _drafts(
     row: Row, plan: Plan, given: dict[str, Forecasts], report: Report
 ) -> Iterator[Draft]:
+    yield from opening(row, plan, given, report)
+    if row.resolved:
+        yield _resolution(row, plan, report)
+    else:
+        report.pending += 1
+
+
+def opening(
+    row: Row,
+    plan: Plan,
+    given: dict[str, Forecasts],
+    report: Report,
+    text: str | None = None,
+) -> Iterator[Draft]:
+    """Yield the draft that opens a row's unit, and those of the forecasts on it."""
     question = _question(row)
-    unit = {key: question[key] for key in ("template", "id", "horizon")}
-    _count(report.units, question["template"])
-    _count(report.drafts, "PENDING")
+    if text is not None:
+        question["text"] = text
+    count(report.units, question["template"])
+    count(report.drafts, "PENDING")
     yield {
         "type": "ResolutionRecorded",
         "author": plan.issuer,
@@ -143,27 +168,34 @@ def _drafts(
     for each in plan.forecasters:
         value = _forecast(row, each, given)
         if value is None:
-            _count(report.without_forecast, each.name)
+            count(report.without_forecast, each.name)
             continue
-        _count(report.drafts, "ForecastSealed")
+        count(report.drafts, "ForecastSealed")
         yield {
             "type": "ForecastSealed",
             "author": plan.forecaster,
             "created_at": question["cutoff_at"],
             "suite": plan.suite,
             "forecaster": each.name,
-            **unit,
+            **_names(question),
             "probabilities": _vector(value, each.name, report),
         }
-    if row.resolved:
-        yield _resolution(row, plan, unit, report)
-    else:
-        report.pending += 1
+
+
+def naming(row: Row) -> dict[str, str]:
+    """Return the three names of a row's unit."""
+    return _names(_question(row))
+
+
+def _names(question: Draft) -> dict[str, str]:
+    return {key: question[key] for key in ("template", "id", "horizon")}
 
 
 def _question(row: Row) -> dict[str, Any]:
-    kind = MARKET_HORIZON if _is_market(row) else "dataset"
-    days = MARKET_DAYS if _is_market(row) else (row.resolution_date - row.due).days
+    kind = MARKET_HORIZON if is_market(row.source) else "dataset"
+    days = (
+        MARKET_DAYS if is_market(row.source) else (row.resolution_date - row.due).days
+    )
     return {
         "template": kind,
         "id": f"{row.due}/{row.source}/{row.id}",
@@ -172,7 +204,7 @@ def _question(row: Row) -> dict[str, Any]:
         "opened_at": _start(row.due),
         "cutoff_at": _end(row.due),
         "resolve_by": _end(row.due + timedelta(days=days)),
-        "horizon": MARKET_HORIZON if _is_market(row) else f"{days}d",
+        "horizon": MARKET_HORIZON if is_market(row.source) else f"{days}d",
         "tags": {"kind": kind, "round": row.due.isoformat(), "source": row.source},
     }
 
@@ -183,7 +215,7 @@ def _forecast(
     if forecaster.constant is not None:
         return forecaster.constant
     assert row.id is not None, "combinations were skipped"
-    when = None if _is_market(row) else row.resolution_date
+    when = None if is_market(row.source) else row.resolution_date
     value = given.get(forecaster.name, {}).get((row.source, row.id, when))
     where = f"{forecaster.name} on {row.source} {row.id} of round {row.due}"
     return None if value is None else probability(value, where)
@@ -194,11 +226,11 @@ def _vector(value: Decimal, forecaster: str, report: Report) -> dict[str, str]:
     millionths = value * PPM
     yes = int(millionths.to_integral_value(ROUND_HALF_EVEN))
     if yes != millionths:
-        _count(report.rounded, forecaster)
+        count(report.rounded, forecaster)
     return {"yes": probability_text(yes), "no": probability_text(PPM - yes)}
 
 
-def _resolution(row: Row, plan: Plan, unit: dict[str, Any], report: Report) -> Draft:
+def _resolution(row: Row, plan: Plan, report: Report) -> Draft:
     assert row.resolved_to is not None, "what is resolved has a value"
     known_at = _end(row.resolution_date)
     record: Draft = {
@@ -206,17 +238,21 @@ def _resolution(row: Row, plan: Plan, unit: dict[str, Any], report: Report) -> D
         "author": plan.resolver,
         "created_at": known_at,
         "suite": plan.suite,
-        **unit,
+        **naming(row),
         "published_at": known_at,
         "source": row.source,
+        **outcome(row.source, row.resolved_to),
     }
-    if row.resolved_to in (0, 1):
-        record |= {"status": "RESOLVED", "outcome": "yes" if row.resolved_to else "no"}
-    else:
-        note = f"{row.source} resolved it to {row.resolved_to}, which is neither answer"
-        record |= {"status": "VOID", "reason_code": "not-binary", "note": note}
-    _count(report.drafts, record["status"])
+    count(report.drafts, record["status"])
     return record
+
+
+def outcome(source: str, value: Decimal) -> dict[str, str]:
+    """Return what a resolution to `value` says; between the answers it is VOID."""
+    if value in (0, 1):
+        return {"status": "RESOLVED", "outcome": "yes" if value else "no"}
+    note = f"{source} resolved it to {value}, which is neither answer"
+    return {"status": "VOID", "reason_code": "not-binary", "note": note}
 
 
 def _start(day: date) -> str:
@@ -225,7 +261,3 @@ def _start(day: date) -> str:
 
 def _end(day: date) -> str:
     return instant_text(datetime.combine(day, _LAST_SECOND, UTC))
-
-
-def _count(counts: dict[str, int], name: str) -> None:
-    counts[name] = counts.get(name, 0) + 1

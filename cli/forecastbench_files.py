@@ -5,10 +5,6 @@ one round), forecasts as JSON (one forecaster in one round); each may be gzipped
 """
 
 import csv
-import gzip
-import io
-import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -17,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from ledger.cli.import_file import opened
 from ledger.errors import UsageError
 
 _COLUMNS = (
@@ -27,7 +24,6 @@ _COLUMNS = (
     "resolved_to",
     "resolved",
 )
-_GZIP = b"\x1f\x8b"
 _TRUTH = {"true": True, "false": False}
 
 
@@ -84,7 +80,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
     Raises `UsageError` that names the first row that cannot be read.
     """
-    with _readable(path), _opened(path) as stream:
+    with opened(str(path)) as stream, published(path):
         if stream.peek(1)[:1] == b"{":
             yield from _json_rows(stream.read())
         else:
@@ -93,13 +89,13 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def round_of_forecasts(path: Path) -> date:
     """Return the round (its forecast due date) that a forecast set belongs to."""
-    with _readable(path), _opened(path) as stream:
+    with opened(str(path)) as stream, published(path):
         return msgspec.json.decode(stream.read(), type=_Head).forecast_due_date
 
 
 def read_forecasts(path: Path) -> Forecasts:
     """Return the forecasts of a forecast set; combinations and blanks are left out."""
-    with _readable(path), _opened(path) as stream:
+    with opened(str(path)) as stream, published(path):
         given = msgspec.json.decode(stream.read(), type=_ForecastSet)
     return {
         (each.source, each.id, each.resolution_date): each.forecast
@@ -109,32 +105,13 @@ def read_forecasts(path: Path) -> Forecasts:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def published(path: Path) -> Iterator[None]:
+    """Say which file it was, where a block finds something else in it."""
     try:
         yield
-    except (OSError, EOFError, zlib.error) as error:
-        msg = f"{path} cannot be read: {error}"
-        raise UsageError(msg) from error
     except (msgspec.DecodeError, UnicodeDecodeError, csv.Error) as error:
         msg = f"{path} is not what ForecastBench publishes: {error}"
         raise UsageError(msg) from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader]:
-    """Give the content of a file, unpacked if it is gzipped, whatever its name."""
-    if str(path) == "-":
-        # An odd stand-in for stdin has no `peek`: it is wrapped like a raw file.
-        yield _unpacked(io.BufferedReader(sys.stdin.buffer))  # type: ignore[arg-type]
-        return
-    with path.open("rb") as stream:
-        yield _unpacked(stream)
-
-
-def _unpacked(stream: io.BufferedReader) -> io.BufferedReader:
-    if stream.peek(2)[:2] == _GZIP:
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
-    return stream
 
 
 def _json_rows(content: bytes) -> Iterator[Row]:

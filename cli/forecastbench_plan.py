@@ -1,18 +1,18 @@
 """What an import of ForecastBench is asked for, and what it reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import msgspec
 
-from ledger.cli.forecastbench_files import Row, round_of_forecasts
+from ledger.cli.forecastbench_files import round_of_forecasts
+from ledger.cli.import_report import Skipped, counted, some
 from ledger.errors import UsageError
 
 # A board takes a round in once it is this old.
 BOARD_AGE = timedelta(days=50)
-_PLACES_SHOWN = 3
 
 
 class Forecaster(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,17 +34,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     as_of: date | None = None
 
 
-class Skipped(msgspec.Struct, kw_only=True):
-    """Rows that became no draft, for one reason; `places` are the first of them."""
-
-    count: int = 0
-    places: list[str] = []
-
-
 class Report(msgspec.Struct, kw_only=True):
-    """What became of every row that was read."""
+    """What became of every row that was read; of an event stream, of every change."""
 
+    questions: int = 0
     rows: int = 0
+    changes: dict[str, int] = {}
     units: dict[str, int] = {}
     drafts: dict[str, int] = {}
     rounds: dict[str, int] = {}
@@ -53,12 +48,9 @@ class Report(msgspec.Struct, kw_only=True):
     without_forecast: dict[str, int] = {}
     skipped: dict[str, Skipped] = {}
 
-    def skip(self, reason: str, row: Row) -> None:
-        """Note a row that becomes no draft."""
-        skipped = self.skipped.setdefault(reason, Skipped())
-        skipped.count += 1
-        if len(skipped.places) < _PLACES_SHOWN:
-            skipped.places.append(row.place)
+    def skip(self, reason: str, place: str) -> None:
+        """Note what becomes no draft."""
+        self.skipped.setdefault(reason, Skipped()).note(place)
 
 
 # Why a row can be skipped, as the report says it.
@@ -69,6 +61,35 @@ REASONS = {
     "unknown-horizon": "at none of the documented horizons",
     "repeated": "of a unit that an earlier row is about",
 }
+# Why a change of an event stream can be skipped as well.
+STREAM_REASONS = {
+    "other-round": "of another round than the question set's",
+    "unknown-event": "of an event that no event stream is known to have",
+    "unknown-question": "of what the question set does not ask",
+}
+
+
+def sentences(report: Report) -> Iterator[str]:
+    """Yield a report in words, a line each."""
+    units = f"{some(sum(report.units.values()), 'unit')} ({counted(report.units)})"
+    rounds = some(len(report.rounds), "round")
+    if report.questions:
+        yield f"{some(report.questions, 'question')} read: {units} in {rounds}"
+        yield f"{some(report.rows, 'change')} read: {counted(report.changes)}"
+    else:
+        yield f"{some(report.rows, 'row')} read: {units} in {rounds}"
+    yield f"{some(sum(report.drafts.values()), 'draft')}: {counted(report.drafts)}"
+    if report.pending:
+        yield f"PENDING: {some(report.pending, 'unit')} without an outcome in this file"
+    for name, skipped in report.skipped.items():
+        more = ", …" if skipped.count > len(skipped.places) else ""
+        where = ", ".join(skipped.places) + more
+        why = (REASONS | STREAM_REASONS)[name]
+        yield f"skipped: {some(skipped.count, 'row')}, {why} ({where})"
+    for name, number in report.rounded.items():
+        yield f"rounded: {some(number, 'forecast')} of {name}, to millionths"
+    for name, number in report.without_forecast.items():
+        yield f"missing: {some(number, 'unit')} without a forecast of {name}"
 
 
 def forecasters_of(settings: Iterable[str]) -> tuple[Forecaster, ...]:

@@ -1,25 +1,34 @@
 """Bring history in from elsewhere: files of others, turned into drafts for `append`."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
-import msgspec
 import typer
 
 from ledger.cli import render
 from ledger.cli.forecastbench import convert
-from ledger.cli.forecastbench_files import Row, read_rows
-from ledger.cli.forecastbench_plan import REASONS, Plan, Report, forecasters_of
+from ledger.cli.forecastbench_files import read_rows
+from ledger.cli.forecastbench_history import read_changes, read_questions
+from ledger.cli.forecastbench_plan import Plan, Report, forecasters_of, sentences
+from ledger.cli.forecastbench_stream import convert_stream
 from ledger.cli.forecastbench_suite import toml_of
+from ledger.cli.import_options import (
+    Issuer,
+    Out,
+    Owner,
+    Resolver,
+    SealedBy,
+    Suite,
+    SuiteToml,
+)
+from ledger.cli.import_output import Drafts, deliver, watched
+from ledger.cli.importing_tables import csv, jsonl
+from ledger.cli.importing_targetspace import targetspace
 from ledger.cli.options import Json
 from ledger.cli.teaching import SETTINGS, TaughtCommand, group
 from ledger.errors import UsageError
 
-_STANDARD = "-"
 _CONSTANTS = ("always-0=0", "always-0.5=0.5", "always-1=1")
 
 app = group()
@@ -50,17 +59,18 @@ AsOf = Annotated[
         show_default=False,
     ),
 ]
-Out = Annotated[
-    str, typer.Option(metavar="FILE", help="Where the drafts go; - is stdout.")
+Stream = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A resolution event stream, in place of RESOLUTIONS: every change, in order.",
+        show_default=False,
+    ),
 ]
-SuiteToml = Annotated[
-    bool, typer.Option("--suite-toml", help="Print a suite that takes such drafts.")
+Questions = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="The stream's question set.", show_default=False),
 ]
-Suite = Annotated[str, typer.Option(metavar="NAME@vN", help="Into which suite.")]
-Issuer = Annotated[str, typer.Option(metavar="NAME", help="Who opens questions.")]
-SealedBy = Annotated[str, typer.Option(metavar="NAME", help="Who forecasts.")]
-Resolver = Annotated[str, typer.Option(metavar="NAME", help="Who resolves.")]
-Owner = Annotated[str, typer.Option(metavar="NAME", help="Who freezes the suite.")]
 
 
 @app.callback()
@@ -77,10 +87,17 @@ def importing() -> None:
     """
 
 
+app.command("csv", cls=TaughtCommand, context_settings=SETTINGS)(csv)
+app.command("jsonl", cls=TaughtCommand, context_settings=SETTINGS)(jsonl)
+app.command("targetspace", cls=TaughtCommand, context_settings=SETTINGS)(targetspace)
+
+
 @app.command("forecastbench", cls=TaughtCommand, context_settings=SETTINGS)
 def forecastbench(
     resolutions: Resolutions = None,
     *,
+    stream: Stream = None,
+    questions: Questions = None,
     forecaster: Forecasters = None,
     as_of: AsOf = None,
     suite: Suite = "forecastbench@v1",
@@ -88,7 +105,7 @@ def forecastbench(
     sealed_by: SealedBy = "forecaster",
     resolver: Resolver = "resolver",
     owner: Owner = "evaluator",
-    out: Out = _STANDARD,
+    out: Out = "-",
     suite_toml: SuiteToml = False,
     as_json: Json = False,
 ) -> None:
@@ -97,31 +114,52 @@ def forecastbench(
     For example:
       ledger import forecastbench resolutions.csv.gz --as-of 2026-02-08 --out drafts.jsonl
       ledger import forecastbench set.json --forecaster ours=2025-12-07.ours.json
+      ledger import forecastbench --stream events.csv.gz --questions 2025-12-07-llm.json
 
     Dataset questions are one unit a resolution date, market questions one a round.
     An open market's price is no outcome: its unit stays PENDING. An outcome between
-    0 and 1 is VOID. Combinations are skipped. A report on stderr accounts for every
-    row; with --json it is one object, on stdout where the drafts go to a file.
+    0 and 1 is VOID. Combinations are skipped. With --stream, amendments supersede,
+    and what was withdrawn is VOID. A report on stderr accounts for every row; with
+    --json it is one object, on stdout where the drafts go to a file.
     """
+    # A history is about resolutions: it has no forecasts but those that are named.
+    named = forecaster or (_CONSTANTS if stream is None else ())
     plan = Plan(
         suite=suite,
         issuer=issuer,
         forecaster=sealed_by,
         resolver=resolver,
-        forecasters=forecasters_of(forecaster or _CONSTANTS),
+        forecasters=forecasters_of(named),
         as_of=None if as_of is None else _date(as_of),
     )
     if suite_toml:
         render.line(toml_of(plan, owner).rstrip("\n"))
         return
-    if resolutions is None:
-        msg = "which file? Name a resolution file, or ask for the --suite-toml"
-        raise UsageError(msg)
     report = Report()
-    with _sink(out) as sink:
-        for draft in convert(_watched(read_rows(Path(resolutions))), plan, report):
-            sink.write(msgspec.json.encode(draft) + b"\n")
-    _say(report, as_json=as_json, beside_drafts=out == _STANDARD)
+    drafts = _drafts(resolutions, stream, questions, plan, report)
+    deliver(drafts, report, lambda: sentences(report), out=out, as_json=as_json)
+
+
+def _drafts(
+    resolutions: str | None,
+    stream: str | None,
+    questions: str | None,
+    plan: Plan,
+    report: Report,
+) -> Drafts:
+    if (stream is None) != (questions is None):
+        msg = "--stream and --questions go together: changes, and what they are about"
+        raise UsageError(msg)
+    if stream is not None and questions is not None:
+        if resolutions is not None or plan.as_of is not None:
+            msg = "--stream stands alone: leave RESOLUTIONS and --as-of out"
+            raise UsageError(msg)
+        changes = watched(read_changes(Path(stream)))
+        return convert_stream(changes, read_questions(Path(questions)), plan, report)
+    if resolutions is None:
+        msg = "which file? Name a resolution file, a --stream, or ask for the --suite-toml"
+        raise UsageError(msg)
+    return convert(watched(read_rows(Path(resolutions))), plan, report)
 
 
 def _date(text: str) -> date:
@@ -130,69 +168,3 @@ def _date(text: str) -> date:
     except ValueError:
         msg = f"--as-of {text!r} is no date: write it like 2026-02-08"
         raise UsageError(msg) from None
-
-
-def _watched(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield rows, and say on a terminal how many there were."""
-    progress = render.Progress("rows")
-    try:
-        for count, row in enumerate(rows, 1):
-            yield row
-            progress.step(count)
-    finally:
-        progress.close()
-
-
-@contextmanager
-def _sink(out: str) -> Iterator[BinaryIO]:
-    """Give stdout, or a file that appears under its name once it is complete."""
-    if out == _STANDARD:
-        yield sys.stdout.buffer
-        return
-    path = Path(out)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as sink:
-            yield sink
-        partial.replace(path)
-    except OSError as error:
-        msg = f"{path} cannot be written: {error}"
-        raise UsageError(msg) from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _say(report: Report, *, as_json: bool, beside_drafts: bool) -> None:
-    if not as_json:
-        for text in _sentences(report):
-            render.note(text)
-    elif beside_drafts:
-        render.note(msgspec.json.encode(report).decode())
-    else:
-        render.json_line(report)
-
-
-def _sentences(report: Report) -> Iterator[str]:
-    yield (
-        f"{_some(report.rows, 'row')} read: {_some(sum(report.units.values()), 'unit')} "
-        f"({_counted(report.units)}) in {_some(len(report.rounds), 'round')}"
-    )
-    yield f"{_some(sum(report.drafts.values()), 'draft')}: {_counted(report.drafts)}"
-    if report.pending:
-        yield f"PENDING: {_some(report.pending, 'unit')} without an outcome in this file"
-    for name, skipped in report.skipped.items():
-        more = ", …" if skipped.count > len(skipped.places) else ""
-        where = ", ".join(skipped.places) + more
-        yield f"skipped: {_some(skipped.count, 'row')}, {REASONS[name]} ({where})"
-    for name, count in report.rounded.items():
-        yield f"rounded: {_some(count, 'forecast')} of {name}, to millionths"
-    for name, count in report.without_forecast.items():
-        yield f"missing: {_some(count, 'unit')} without a forecast of {name}"
-
-
-def _some(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items()) or "none"
