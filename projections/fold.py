@@ -9,11 +9,13 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ledger.clock import micros, parse_instant
 from ledger.errors import CorruptLogError
 from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
+from ledger.projections.lapses import ClockReading, lapsed
 from ledger.projections.materialize import Tables
-from ledger.projections.payloads import PayloadSource, read
+from ledger.projections.payloads import Payload, PayloadSource, read
 from ledger.projections.suites import Frozen
 
 STRETCH = 20_000
@@ -79,14 +81,20 @@ class Fold:
         A charter that calls a key compromised from an earlier position on changes
         how events before it are judged: everything is folded again from the start.
         """
-        stretch = read_stretch(self._source.payloads(start, stop))
+        clock = ClockReading(self._last_before(start))
+        stretch = read_stretch(clock.pass_on(self._source.payloads(start, stop)))
         voids = [self.frozen.adopt(each) for each in stretch.frozen]
         if any(voids) and start > 0:
             self._tables.empty()
             return 0
         self._judge(stretch.groups)
         self._note_suites(stretch)
+        self._tables.insert("findings", clock.findings)
+        self._note_lapses(stretch)
         return stop - start
+
+    def _last_before(self, start: int) -> Payload | None:
+        return next(self._source.payloads_at([start - 1]), None) if start else None
 
     def _note_suites(self, stretch: Stretch) -> None:
         """Write where each suite was frozen, its last entry, and where the log is."""
@@ -96,6 +104,15 @@ class Fold:
             self._tables.note_suite(suite, entry.seq, entry.received_at)
         last = max(stretch.last_of_suite.values())
         self._tables.write_position(last.seq + 1, last.event_id.hex())
+
+    def _note_lapses(self, stretch: Stretch) -> None:
+        """Write what the time of these suites, which has gone on, brought to light."""
+        for name, entry in stretch.last_of_suite.items():
+            suite = self.frozen.suites.get(name)
+            if suite is not None:
+                as_of_us = micros(parse_instant(entry.received_at))
+                found = lapsed(self._tables.connection, suite, as_of_us)
+                self._tables.insert("findings", list(found))
 
     def _judge(self, groups: list[Group]) -> None:
         known = self._known(groups)

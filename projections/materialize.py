@@ -23,6 +23,7 @@ from ledger.clock import micros, parse_instant
 from ledger.projections.columns import NEVER
 from ledger.projections.judgement import Columns, Judged
 from ledger.projections.tables import (
+    PARTIAL_INDEXES,
     TABLES,
     VIEWS,
     BaselineRow,
@@ -37,7 +38,7 @@ from ledger.projections.tables import (
 
 # Raised whenever a table, a rule or a score changes its meaning: an older file is
 # then built again.
-FORMAT = 1
+FORMAT = 2
 _BUSY_SECONDS = 30
 # SQLite takes at least 999 parameters, wherever it comes from.
 _PARAMETERS_MAX = 900
@@ -89,6 +90,8 @@ class Tables:
             self._database.table(name).drop()
         for table in TABLES:
             self._make_table(table)
+        for name, sql in PARTIAL_INDEXES.items():
+            self.connection.execute(f"CREATE INDEX {name} ON {sql}")
         for name, sql in VIEWS.items():
             self._database.create_view(name, sql)
         self.connection.execute(f"PRAGMA user_version = {FORMAT}")

@@ -95,11 +95,14 @@ class ResolutionRow(msgspec.Struct):
 
 
 class FindingRow(msgspec.Struct):
-    """One thing that the record shows about an event (DESIGN §7)."""
+    """One thing that the record shows about an event (DESIGN §7).
+
+    `unit` is null where it is about the log itself, as what its clock did is.
+    """
 
     seq: int
     rule: str
-    unit: int
+    unit: int | None
     subject: str
     message: str
 
@@ -197,6 +200,12 @@ TABLES = (
     Table("freshness", FreshnessRow, ("suite",)),
     Table("state", StateRow, ("one",)),
 )
+
+# So that what was not forecast or not opened is found without looking at the rest.
+PARTIAL_INDEXES = {
+    "questions_unforecast": "questions (suite, cutoff_us) WHERE vectors = 0",
+    "forecasts_closed": "forecasts (unit) WHERE is_hidden = 1 AND opened_seq IS NULL",
+}
 
 # What can be said of other tables is no table of its own, so that it cannot differ.
 VIEWS = {

@@ -1,0 +1,112 @@
+"""Findings that no single unit shows: what the ledger's clock did, what time brought.
+
+The clock's depend on two neighbours of the log. The others depend on how far a
+suite's time has come: on its `as_of`, which is when its last event was received.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+from ledger.clock import from_micros, instant_text
+from ledger.projections.payloads import Payload
+from ledger.projections.suites import HOUR_US, SuiteVersion
+from ledger.projections.tables import FindingRow
+
+CLOCK_SKEW = "clock-skew"
+UNFORECAST = "unforecast"
+UNOPENED = "commitment-unopened"
+_CLOCK = "the ledger's clock"
+
+
+class ClockReading:
+    """Entries on their way to the fold, and which of them borrowed their time.
+
+    The writer never lets a time run backwards: while its clock is behind, entries
+    keep the time of the last one, so that equal neighbours are what shows it.
+    """
+
+    def __init__(self, before: Payload | None) -> None:
+        """Take the entry that stands before the first that will be read."""
+        self._last = None if before is None else before.received_at
+        self.findings: list[FindingRow] = []
+
+    def pass_on(self, entries: Iterable[Payload]) -> Iterator[Payload]:
+        """Yield the entries as they are, noting those that the clock did not reach."""
+        for entry in entries:
+            if entry.received_at == self._last:
+                self.findings.append(_skewed(entry))
+            self._last = entry.received_at
+            yield entry
+
+
+def _skewed(entry: Payload) -> FindingRow:
+    return FindingRow(
+        seq=entry.seq,
+        rule=CLOCK_SKEW,
+        unit=None,
+        subject=_CLOCK,
+        message=(
+            f"received at {entry.received_at}, the time of the entry before it: the "
+            "clock had stepped back"
+        ),
+    )
+
+
+def lapsed(
+    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+) -> Iterator[FindingRow]:
+    """Yield what a suite's time has brought to light and no finding says yet.
+
+    A unit that no event speaks of has no position to be found at: one that is only
+    pinned shows in the counts of a row, and not here.
+    """
+    yield from _unforecast(connection, suite, as_of_us)
+    yield from _unopened(connection, suite, as_of_us)
+
+
+# The conditions are spelled as in `tables.PARTIAL_INDEXES`, so that these are used.
+_UNFORECAST = """SELECT q.unit, q.identity, q.cutoff_us FROM questions q
+    WHERE q.vectors = 0 AND q.suite = ? AND q.cutoff_us <= ? AND NOT EXISTS
+        (SELECT 1 FROM findings x WHERE x.seq = q.unit AND x.rule = ?)"""
+_UNOPENED = """SELECT f.seq, f.unit, f.forecaster, q.identity, q.resolve_by_us
+    FROM forecasts f JOIN questions q USING (unit)
+    WHERE f.is_hidden = 1 AND f.opened_seq IS NULL AND q.suite = ?
+        AND q.resolve_by_us < ? AND NOT EXISTS
+        (SELECT 1 FROM findings x WHERE x.seq = f.seq AND x.rule = ?)"""
+
+
+def _unforecast(
+    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+) -> Iterator[FindingRow]:
+    asked = (suite.name, as_of_us, UNFORECAST)
+    rows = connection.execute(_UNFORECAST, asked).fetchall()
+    for unit, identity, cutoff_us in rows:
+        yield FindingRow(
+            seq=unit,
+            rule=UNFORECAST,
+            unit=unit,
+            subject=identity,
+            message=f"nobody has sealed a forecast, and the cut-off was {_text(cutoff_us)}",
+        )
+
+
+def _unopened(
+    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+) -> Iterator[FindingRow]:
+    allowed_us = suite.manifest.reveal_by_hours * HOUR_US
+    # On the last instant a reveal is still let in.
+    asked = (suite.name, as_of_us - allowed_us, UNOPENED)
+    rows = connection.execute(_UNOPENED, asked).fetchall()
+    for seq, unit, forecaster, identity, resolve_by_us in rows:
+        last = _text(resolve_by_us + allowed_us)
+        yield FindingRow(
+            seq=seq,
+            rule=UNOPENED,
+            unit=unit,
+            subject=identity,
+            message=f"{forecaster} did not open what it had hidden, and could until {last}",
+        )
+
+
+def _text(instant_us: int) -> str:
+    return instant_text(from_micros(instant_us))
