@@ -28,40 +28,45 @@ _HEADS = (
 )
 
 
+Suite = Annotated[
+    str | None,
+    typer.Option("--suite", metavar="NAME@vN", help="Only this suite version."),
+]
+Forecaster = Annotated[
+    str | None, typer.Option("--forecaster", metavar="NAME", help="Only this one.")
+]
+Slot = Annotated[
+    str | None,
+    typer.Option(
+        "--slot",
+        metavar="SLOT",
+        help="initial, final, at_lead:<hours>, time_weighted or all (default: each "
+        "suite's headline).",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="WHAT",
+        help="Rows for each horizon, target, template, slot, evidence_tier, "
+        "adaptation_budget or tag:<name>, beside those that the suite declares.",
+    ),
+]
+Slice = Annotated[
+    str | None,
+    typer.Option("--slice", metavar="WHAT=VALUE", help="Only this slice: tag:repo=a."),
+]
+
+
 def rows(
     *,
-    suite: Annotated[
-        str | None,
-        typer.Option("--suite", metavar="NAME@vN", help="Only this suite version."),
-    ] = None,
-    forecaster: Annotated[
-        str | None, typer.Option("--forecaster", metavar="NAME", help="Only this one.")
-    ] = None,
-    slot: Annotated[
-        str | None,
-        typer.Option(
-            "--slot",
-            metavar="SLOT",
-            help="initial, final, at_lead:<hours>, time_weighted or all "
-            "(default: each suite's headline).",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="WHAT",
-            help="Rows for each horizon, target, template, slot, evidence_tier, "
-            "adaptation_budget or tag:<name>, beside those that the suite declares.",
-        ),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            "--slice", metavar="WHAT=VALUE", help="Only this slice: tag:repo=a."
-        ),
-    ] = None,
+    suite: Suite = None,
+    forecaster: Forecaster = None,
+    slot: Slot = None,
+    by: By = None,
+    part: Slice = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -76,11 +81,10 @@ def rows(
     """
     from ledger.projections.stored import open_report
 
-    groupings = [*(by or ())]
-    if part is not None:
-        groupings.append(part.partition("=")[0])
+    groupings = [*(by or ()), *([part.partition("=")[0]] if part else ())]
     with reading(ledger) as (folder, reader):
-        counted = render.Progress("events folded", reader.events.size())
+        size = reader.events.size()
+        counted = render.Progress("events folded", size)
         with open_report(
             folder, reader.store, lambda done: counted.step(done, done)
         ) as report:
@@ -93,7 +97,7 @@ def rows(
     if as_json:
         render.json_line(found)
     elif not found:
-        render.note("no rows yet: no suite is frozen here, or nothing fits")
+        render.note("no rows: no suite is frozen here yet, or nothing is so called")
     else:
         _print(found)
 

@@ -5,7 +5,7 @@ answer; sums over units are then separable, and ratios of sums are found by iter
 in exact fractions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple
@@ -28,29 +28,35 @@ class Losses(NamedTuple):
 
 
 def mean_bound(
-    total: int, units: int, choices: Sequence[Sequence[int]]
+    total: int, units: int, choices: Mapping[tuple[int, ...], int]
 ) -> Bound | None:
-    """Return the bounds of a mean: `units` scored `total`, others one of their choices.
+    """Return the bounds of a mean: `units` scored `total`, others one of some choices.
 
-    All in units of 1e-12. None of nothing.
+    `choices` says of how many units there are which, in units of 1e-12. None of nothing.
 
-    >>> mean_bound(0, 1, [[10**12, 0]])
+    >>> mean_bound(0, 1, {(10**12, 0): 1})
     Bound(lo=Fraction(0, 1), hi=Fraction(1, 2))
     """
-    whole = (units + len(choices)) * UNITS
+    whole = (units + sum(choices.values())) * UNITS
     if not whole:
         return None
-    least, greatest = sum(map(min, choices)), sum(map(max, choices))
+    least = sum(min(unit) * count for unit, count in choices.items())
+    greatest = sum(max(unit) * count for unit, count in choices.items())
     return Bound(Fraction(total + least, whole), Fraction(total + greatest, whole))
 
 
-def skill_bound(known: Losses, choices: Sequence[Sequence[Losses]]) -> Bound | None:
+def skill_bound(
+    known: Losses, choices: Mapping[tuple[Losses, ...], int]
+) -> Bound | None:
     """Return the bounds of 1 - (sum of model losses) / (sum of baseline losses).
 
     `known` are the sums over units with an outcome. None where the baseline may turn
     out without a loss: the skill may then be undefined.
     """
-    if not known.baseline + sum(min(map(_baseline, unit)) for unit in choices):
+    least = sum(
+        min(each.baseline for each in unit) * count for unit, count in choices.items()
+    )
+    if not known.baseline + least:
         return None
     return Bound(
         1 - _extreme_ratio(known, choices, sign=1),
@@ -58,29 +64,29 @@ def skill_bound(known: Losses, choices: Sequence[Sequence[Losses]]) -> Bound | N
     )
 
 
-def _baseline(losses: Losses) -> int:
-    return losses.baseline
-
-
 def _extreme_ratio(
-    known: Losses, choices: Sequence[Sequence[Losses]], *, sign: int
+    known: Losses, choices: Mapping[tuple[Losses, ...], int], *, sign: int
 ) -> Fraction:
     """Return the greatest value of `sign` times the ratio of the sums (Dinkelbach)."""
     taken = [unit[0] for unit in choices]
+    counts = list(choices.values())
     while True:
-        ratio = _ratio(known, taken)
+        ratio = _ratio(known, taken, counts)
         up, down = ratio.numerator, ratio.denominator
         taken = [
             max(unit, key=lambda each: sign * (each.model * down - each.baseline * up))
             for unit in choices
         ]
-        if sign * _ratio(known, taken) <= sign * ratio:
+        if sign * _ratio(known, taken, counts) <= sign * ratio:
             return sign * ratio
 
 
-def _ratio(known: Losses, taken: Sequence[Losses]) -> Fraction:
-    model = known.model + sum(each.model for each in taken)
-    return Fraction(model, known.baseline + sum(map(_baseline, taken)))
+def _ratio(known: Losses, taken: Sequence[Losses], counts: Sequence[int]) -> Fraction:
+    model, baseline = known
+    for each, count in zip(taken, counts, strict=True):
+        model += each.model * count
+        baseline += each.baseline * count
+    return Fraction(model, baseline)
 
 
 def own_rate_skill_bound(

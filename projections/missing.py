@@ -5,9 +5,12 @@ the slot is missing for the forecaster, who could have said anything. VOID and I
 are not missing, and what may still come in time is not yet (METRICS §18).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ledger.projections.board_units import CANCELED, CENSORED
@@ -19,16 +22,10 @@ from ledger.projections.bounds import (
     skill_bound,
 )
 from ledger.projections.cohort import BASELINE_ZERO, EMPTY, NOT_DECLARED
-from ledger.projections.columns import Integers, rows_among
+from ledger.projections.columns import Flags, Integers, rows_among
 from ledger.projections.counts import overdue
 from ledger.projections.entrants import Chosen
-from ledger.projections.exact import (
-    PPM,
-    UNITS,
-    dec12,
-    picobits,
-    weighted_mean,
-)
+from ledger.projections.exact import PPM, UNITS, dec12, picobits, weighted_mean
 from ledger.projections.measures import BRIER
 from ledger.projections.sample import Cohort, Sample
 from ledger.projections.scores import Score, score
@@ -45,82 +42,117 @@ class Choice(NamedTuple):
     picobits_clipped: int
 
 
+# What a unit would score with each of its answers.
+Choices = tuple[Choice, ...]
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """What is missing of a sample: units that a vector was on, and how many without.
+
+    `said` are units with a vector in the slot, `choices` what each would score.
+    """
+
+    said: Integers
+    choices: list[Choices]
+    unsaid: int
+
+
 def bounds(sample: Sample, cohort: Cohort) -> dict[str, Shown]:
     """Return the bounds of a row's scores over its cohort and what is missing."""
-    slotted, rows = sample.entrant.slotted, sample.declared
-    is_missing = _is_missing(sample)
-    said = rows[is_missing & slotted.has_vector[rows]]
-    mine = [_choices(sample, sample.entrant.chosen, unit) for unit in said.tolist()]
-    unsaid = int(np.count_nonzero(is_missing & ~slotted.has_vector[rows]))
-    unsaid += int(np.count_nonzero(~slotted.is_scored[rows] & _is_resolved(sample)))
-    every = [*mine, *([_anything(sample)] * unsaid)]
+    slotted, missing = sample.entrant.slotted, _missing(sample)
+    every = Counter(missing.choices)
+    if missing.unsaid:
+        every[_anything(sample)] += missing.unsaid
     return {
-        BRIER[sample.is_binary]: _mean(cohort.brier(slotted).total, cohort, every, 0),
+        BRIER[sample.is_binary]: _mean(
+            cohort, cohort.brier(slotted).total, every, attrgetter("brier")
+        ),
         "log_score_bits": _raw_log_score(sample, cohort, every),
         "log_score_bits_clipped": _mean(
-            cohort.loss(slotted.picobits_clipped).total, cohort, every, 3
+            cohort,
+            cohort.loss(slotted.picobits_clipped).total,
+            every,
+            attrgetter("picobits_clipped"),
         ),
-        **_against_reference(sample, cohort, said, mine),
-        **_of_event(sample, cohort, said, mine),
+        **_against_reference(sample, cohort, missing),
+        **_of_event(sample, cohort, missing),
     }
 
 
-def _is_resolved(sample: Sample) -> np.ndarray:
-    return sample.board.units.outcome[sample.declared] >= 0
+def _missing(sample: Sample) -> Missing:
+    units, rows = sample.board.units, sample.declared
+    has_vector = sample.entrant.slotted.has_vector[rows]
+    is_open = np.isin(units.status[rows], (CENSORED, CANCELED)) | overdue(sample)
+    is_unsaid: Flags = ~has_vector & (is_open | (units.outcome[rows] >= 0))
+    said = rows[is_open & has_vector]
+    return Missing(
+        said=said,
+        choices=_choices(sample, sample.entrant.chosen, said),
+        unsaid=int(np.count_nonzero(is_unsaid)),
+    )
 
 
-def _is_missing(sample: Sample) -> np.ndarray:
-    status = sample.board.units.status[sample.declared]
-    return np.isin(status, (CENSORED, CANCELED)) | overdue(sample)
-
-
-def _anything(sample: Sample) -> list[Choice]:
+def _anything(sample: Sample) -> Choices:
     """Return the best and the worst that a vector nobody sealed could have scored."""
     clip_ppm = sample.board.suite.clip_ppm
     best, worst = picobits(PPM - clip_ppm), picobits(clip_ppm)
     assert best is not None
     assert worst is not None, "a clip above zero keeps every logarithm finite"
     most = UNITS if sample.is_binary else 2 * UNITS
-    return [
+    return (
         Choice(brier=0, is_infinite=False, picobits=0, picobits_clipped=best),
         Choice(brier=most, is_infinite=True, picobits=0, picobits_clipped=worst),
-    ]
+    )
 
 
-def _choices(sample: Sample, chosen: Chosen, unit: int) -> list[Choice]:
-    """Return what a unit would score with each of its answers, weighted by the slot."""
-    board = sample.board
-    rows = rows_among(chosen.unit, np.array([unit])).tolist()
-    weight = chosen.weight[rows].tolist()
-    vectors = [chosen.distinct[code] for code in chosen.code[rows].tolist()]
-    answers = board.units.answer_lists[board.units.answers[unit]]
-    return [
-        _weighed(
-            [score(vector, answer, board.suite.clip_ppm) for vector in vectors],
-            weight,
-            is_binary=sample.is_binary,
-        )
-        for answer in range(len(answers))
-    ]
+def _choices(sample: Sample, chosen: Chosen, said: Integers) -> list[Choices]:
+    """Return what units would score with each of their answers, weighted by the slot."""
+    units = sample.board.units
+    remembered: dict[tuple[Any, ...], Choices] = {}
+    found = []
+    for unit in said.tolist():
+        rows = rows_among(chosen.unit, np.array([unit]))
+        of = int(units.answers[unit])
+        codes, weight = tuple(chosen.code[rows].tolist()), chosen.weight[rows].tolist()
+        key = (of, codes, *(weight if len(weight) > 1 else ()))
+        if key not in remembered:
+            vectors = [chosen.distinct[code] for code in codes]
+            remembered[key] = tuple(
+                _weighed(sample, vectors, answer, weight)
+                for answer in range(len(units.answer_lists[of]))
+            )
+        found.append(remembered[key])
+    return found
 
 
-def _weighed(scores: list[Score], weight: list[int], *, is_binary: bool) -> Choice:
-    half = 2 if is_binary else 1
+def _weighed(
+    sample: Sample, vectors: list[tuple[int, ...]], answer: int, weight: list[int]
+) -> Choice:
+    clip_ppm, half = sample.board.suite.clip_ppm, 2 if sample.is_binary else 1
+    scores = [score(vector, answer, clip_ppm) for vector in vectors]
+
+    def mean(number: Callable[[Score], int]) -> int:
+        return weighted_mean(map(number, scores), weight)
+
     return Choice(
-        brier=weighted_mean([each.brier_sum // half for each in scores], weight),
+        brier=mean(lambda each: each.brier_sum // half),
         is_infinite=any(each.picobits is None for each in scores),
-        picobits=weighted_mean([each.picobits or 0 for each in scores], weight),
-        picobits_clipped=weighted_mean(
-            [each.picobits_clipped for each in scores], weight
-        ),
+        picobits=mean(lambda each: each.picobits or 0),
+        picobits_clipped=mean(lambda each: each.picobits_clipped),
     )
 
 
 def _mean(
-    total: int, cohort: Cohort, every: Sequence[Sequence[Choice]], field: int
+    cohort: Cohort,
+    total: int,
+    every: Counter[Choices],
+    number: Callable[[Choice], int],
 ) -> Shown:
-    choices = [[each[field] for each in unit] for unit in every]
-    return _shown(mean_bound(total, cohort.size, choices), cohort.size + len(every))
+    choices = Counter[tuple[int, ...]]()
+    for unit, count in every.items():
+        choices[tuple(map(number, unit))] += count
+    bound = mean_bound(total, cohort.size, choices)
+    return _shown(bound, cohort.size + every.total())
 
 
 def _shown(bound: Bound | None, n: int, reason: str = EMPTY) -> Shown:
@@ -129,28 +161,24 @@ def _shown(bound: Bound | None, n: int, reason: str = EMPTY) -> Shown:
     return {"lo": dec12(bound.lo), "hi": dec12(bound.hi), "n": n}
 
 
-def _raw_log_score(
-    sample: Sample, cohort: Cohort, every: Sequence[Sequence[Choice]]
-) -> Shown:
+def _raw_log_score(sample: Sample, cohort: Cohort, every: Counter[Choices]) -> Shown:
     """Return the bounds of the raw log score, which may be minus infinity."""
     slotted = sample.entrant.slotted
-    total, n = cohort.loss(slotted.picobits).total, cohort.size + len(every)
+    finite = Counter[Choices]()
+    for unit, count in every.items():
+        finite[tuple(each for each in unit if not each.is_infinite) or unit] += count
+    total = cohort.loss(slotted.picobits).total
+    shown = _mean(cohort, total, finite, attrgetter("picobits"))
     is_infinite = bool(slotted.is_infinite[cohort.units].any())
-    finite = [
-        [each.picobits for each in unit if not each.is_infinite] for unit in every
-    ]
-    shown = _shown(mean_bound(total, cohort.size, [unit or [0] for unit in finite]), n)
-    if is_infinite or any(
-        len(f) < len(unit) for f, unit in zip(finite, every, strict=True)
-    ):
+    if is_infinite or any(each.is_infinite for unit in every for each in unit):
         shown["lo"] = "-inf"
-    if is_infinite or not all(finite):
+    if is_infinite or any(all(each.is_infinite for each in unit) for unit in every):
         shown["hi"] = "-inf"
     return shown
 
 
 def _against_reference(
-    sample: Sample, cohort: Cohort, said: Integers, mine: list[list[Choice]]
+    sample: Sample, cohort: Cohort, missing: Missing
 ) -> dict[str, Shown]:
     """Return the bounds of the loss beyond the frozen reference's, and of the skill.
 
@@ -159,51 +187,49 @@ def _against_reference(
     """
     reference = sample.board.suite.manifest.scoring.reference
     theirs = sample.entrant.baselines.get(reference)
-    difference = f"{BRIER[sample.is_binary]}_beyond_reference"
+    beyond = f"{BRIER[sample.is_binary]}_beyond_reference"
     if theirs is None:
         undefined = _shown(None, cohort.size, NOT_DECLARED)
-        return {difference: undefined, "bss_frozen": undefined}
-    spoken = sample.entrant.spoken[reference]
+        return {beyond: undefined, "bss_frozen": undefined}
     common = sample.cohort(cohort.units[theirs.is_scored[cohort.units]])
-    known = Losses(
-        common.brier(sample.entrant.slotted).total, common.brier(theirs).total
-    )
-    choices = [
-        [
+    mine = common.brier(sample.entrant.slotted).total
+    known = Losses(mine, common.brier(theirs).total)
+    has_both = theirs.has_vector[missing.said]
+    others = _choices(sample, sample.entrant.spoken[reference], missing.said[has_both])
+    spoken = [missing.choices[at] for at in np.flatnonzero(has_both).tolist()]
+    choices = Counter(
+        tuple(
             Losses(each.brier, other.brier)
-            for each, other in zip(unit, _choices(sample, spoken, row), strict=True)
-        ]
-        for row, unit in zip(said.tolist(), mine, strict=True)
-        if theirs.has_vector[row]
-    ]
-    n = common.size + len(choices)
-    beyond = [[each.model - each.baseline for each in unit] for unit in choices]
-    bound = mean_bound(known.model - known.baseline, common.size, beyond)
+            for each, other in zip(unit, against, strict=True)
+        )
+        for unit, against in zip(spoken, others, strict=True)
+    )
+    n, gaps = common.size + choices.total(), Counter[tuple[int, ...]]()
+    for unit, count in choices.items():
+        gaps[tuple(each.model - each.baseline for each in unit)] += count
+    bound = mean_bound(known.model - known.baseline, common.size, gaps)
     return {
-        difference: _shown(bound, n),
+        beyond: _shown(bound, n),
         "bss_frozen": _shown(skill_bound(known, choices), n, BASELINE_ZERO),
     }
 
 
-def _of_event(
-    sample: Sample, cohort: Cohort, said: Integers, mine: list[list[Choice]]
-) -> dict[str, Shown]:
+def _of_event(sample: Sample, cohort: Cohort, missing: Missing) -> dict[str, Shown]:
     """Return the bounds of the event's rate, and of the skill against that rate."""
-    units, n = sample.board.units, cohort.size + len(mine)
-    positive = units.positive[np.concatenate([cohort.units, said])]
-    if not sample.is_binary or (positive < 0).any():
+    units, n = sample.board.units, cohort.size + len(missing.said)
+    event = units.positive[cohort.units]
+    positive = units.positive[missing.said]
+    if not sample.is_binary or (event < 0).any() or (positive < 0).any():
         undefined = _shown(None, n, NOT_DECLARED)
         return {"event_rate": undefined, "bss_same_cohort": undefined}
-    events = int(
-        np.count_nonzero(units.outcome[cohort.units] == units.positive[cohort.units])
-    )
-    missing = [
+    events = int(np.count_nonzero(units.outcome[cohort.units] == event))
+    losses = [
         (unit[at].brier, unit[1 - at].brier)
-        for unit, at in zip(mine, units.positive[said].tolist(), strict=True)
+        for unit, at in zip(missing.choices, positive.tolist(), strict=True)
     ]
-    rate = mean_bound(events * UNITS, cohort.size, [[0, UNITS]] * len(mine))
+    rate = mean_bound(events * UNITS, cohort.size, {(0, UNITS): len(losses)})
     lost = cohort.brier(sample.entrant.slotted).total
-    skill = own_rate_skill_bound(lost, events, cohort.size, missing)
+    skill = own_rate_skill_bound(lost, events, cohort.size, losses)
     return {
         "event_rate": _shown(rate, n),
         "bss_same_cohort": _shown(skill, n, BASELINE_ZERO),
