@@ -70,7 +70,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "msgspec": tuple(FOLDERS),
     "nacl": ("ledger.keys.signing",),
     "numpy": ("ledger.projections",),
-    "polars": ("ledger.projections.export",),
+    "polars": ("ledger.projections.export_tables",),
     "sqlite_utils": ("ledger.projections.materialize",),
     "typer": ("ledger.cli",),
     "watchfiles": ("ledger.daemon",),
@@ -101,9 +101,9 @@ SURROUNDINGS = {
     "pathlib.Path.home",
 }
 
-# Published numbers are made of integers and fractions. These two write what was
-# already computed, in formats whose readers expect floats.
-MAY_USE_FLOATS = {"ledger.projections.export", "ledger.projections.materialize"}
+# Published numbers are made of integers and fractions. This one writes what was
+# already computed, in a format whose readers expect floats.
+MAY_USE_FLOATS = {"ledger.projections.materialize"}
 # The functions of `math` that stay within the integers.
 EXACT_MATH = {"comb", "factorial", "gcd", "isqrt", "lcm", "perm"}
 INEXACT_LIBRARIES = {"cmath", "scipy", "statistics"}

@@ -1,0 +1,188 @@
+"""`ledger export`: a bundle of rows that others can recompute."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ledger.cli import render
+from ledger.cli.context import KeyRing, keys_folder, reading
+from ledger.cli.options import Json, KeysFolder, LedgerDir
+from ledger.cli.standing import standing
+from ledger.durable import lock
+from ledger.errors import RefusedError, UsageError
+from ledger.folder import Folder
+from ledger.keys.signing import SignerKey
+from ledger.log import Reader
+from ledger.store import open_store
+
+if TYPE_CHECKING:
+    from ledger.projections.export import Written
+
+
+Target = Annotated[
+    str,
+    typer.Argument(metavar="DIR", help="The bundle's folder; it must not exist yet."),
+]
+Suites = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suite",
+        metavar="NAME@vN",
+        help="Only this suite version (repeatable; default: all).",
+        show_default=False,
+    ),
+]
+Slots = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slot",
+        metavar="SLOT",
+        help="initial, final, at_lead:<hours>, time_weighted or all (repeatable; "
+        "default: each suite's headline).",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="WHAT",
+        help="Rows for each horizon, target, template, slot, evidence_tier, "
+        "adaptation_budget or tag:<name>, beside those that the suite declares.",
+        show_default=False,
+    ),
+]
+Evaluators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="NAME",
+        help="The evaluator who signs (repeatable; default: the only one whose key "
+        "is at hand).",
+        show_default=False,
+    ),
+]
+
+
+def export(
+    target: Target,
+    *,
+    suites: Suites = None,
+    slots: Slots = None,
+    by: By = None,
+    authors: Evaluators = None,
+    keys_at: KeysFolder = None,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Write a bundle that others can recompute.
+
+    It holds the rows as JSON, CSV and Parquet, every forecast, the files that suites
+    pin, and a manifest with the checkpoint that all of it was computed at, signed by an
+    evaluator. The same head of the log gives the same bytes.
+
+    For example:
+      ledger export bundle --ledger demo
+      ledger export bundle --ledger demo --suite piper-self@v1 --slot initial --slot final
+      ledger verify bundle --ledger demo
+    """
+    # Imported here: polars takes longer to import than most commands to run.
+    from ledger.projections.export import write_bundle
+
+    kept = []
+    with reading(ledger) as (folder, reader), _progress(reader) as step:
+        ring = KeyRing(keys_folder(folder, keys_at))
+        written = write_bundle(
+            Path(target),
+            reader.store,
+            blobs=folder.blobs.get,
+            signers=_signers(reader, ring, authors or []),
+            keep=lambda size, note: kept.append(_keep(folder, size, note)),
+            suites=suites or None,
+            slots=slots or (),
+            by=by or (),
+            progress=lambda done: step.step(done, done),
+        )
+    _tell(target, written, is_kept=all(kept), as_json=as_json)
+
+
+@contextmanager
+def _progress(reader: Reader) -> Iterator[render.Progress]:
+    shown = render.Progress("events folded", reader.events.size())
+    try:
+        yield shown
+    finally:
+        shown.close()
+
+
+def _signers(reader: Reader, ring: KeyRing, names: list[str]) -> list[SignerKey]:
+    """Return the keys that were named, or that of the only evaluator at hand."""
+    if names:
+        return [ring.require(name) for name in dict.fromkeys(names)]
+    roles = standing(reader).roles
+    evaluators = [name for name, role in roles.items() if role == "evaluator"]
+    at_hand = [name for name in evaluators if name in ring]
+    if len(at_hand) > 1:
+        msg = f"{' and '.join(at_hand)} could sign: say who with --as NAME"
+        raise UsageError(msg)
+    if not at_hand:
+        known = " or ".join(evaluators) or "an evaluator, which the charter lacks"
+        msg = (
+            f"bundles are signed by an evaluator, and {ring.folder} holds no private "
+            f"key of {known}: say where it is with --keys FOLDER"
+        )
+        raise RefusedError("key-missing", msg)
+    return [ring.require(at_hand[0])]
+
+
+def _keep(folder: Folder, size: int, note: str) -> bool:
+    """Store a checkpoint that leaves this machine, unless somebody else writes."""
+    try:
+        handle = lock(folder.lock)
+    except (UsageError, OSError):
+        return False
+    try:
+        with closing(open_store(folder.log, read_only=False)) as store:
+            store.keep_checkpoint(size, note)
+    finally:
+        os.close(handle)
+    return True
+
+
+def _tell(target: str, written: "Written", *, is_kept: bool, as_json: bool) -> None:
+    manifest = written.manifest
+    for each in written.missing:
+        render.note(f"not in the bundle, since blobs/ has it no more: {each}")
+    if not is_kept:
+        render.note(
+            f"the log is being written by another process or cannot be written here, so "
+            f"the checkpoint of size {manifest.size} is in the bundle only: keep that"
+        )
+    if as_json:
+        render.json_line(
+            {
+                "bundle": target,
+                "ledger": manifest.ledger,
+                "size": manifest.size,
+                "checkpoint": manifest.checkpoint,
+                "checkpoint_kept": is_kept,
+                "suites": manifest.suites,
+                "rows": manifest.rows.count,
+                "files": manifest.files,
+                "missing": written.missing,
+            }
+        )
+        return
+    render.facts(
+        [
+            ("bundle", target),
+            ("rows", manifest.rows.count),
+            ("suites", "\n".join(manifest.suites) or None),
+            ("entries", manifest.size),
+            ("files", "\n".join(manifest.files)),
+        ]
+    )
