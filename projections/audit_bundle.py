@@ -1,0 +1,223 @@
+"""A published bundle against the log: who signed it, and each of its rows again.
+
+Needs the bundle, the log and the public keys that the log's charters list. The log
+may be longer by now: rows are recomputed from its first entries, as many as the
+bundle's checkpoint has. That the log itself is sound is for the other checks.
+"""
+
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from ledger.blobs import BlobFolder
+from ledger.canonical import encode
+from ledger.errors import (
+    CorruptLogError,
+    LedgerError,
+    UncheckableError,
+    UsageError,
+)
+from ledger.folder import Folder
+from ledger.ids import sha256_hex
+from ledger.projections.audit import verify_ledger
+from ledger.projections.audit_log import Options, Progress
+from ledger.projections.audit_manifest import (
+    Problems,
+    check_files,
+    check_head,
+    check_signatures,
+    is_of_log,
+    strangers,
+)
+from ledger.projections.audit_report import (
+    Check,
+    Report,
+    holds,
+    is_false,
+    uncheckable,
+)
+from ledger.projections.audit_rows import (
+    IDENTITY,
+    compare_csv,
+    compare_hashes,
+    compare_rows,
+)
+from ledger.projections.bundle import (
+    BLOBS,
+    FORECASTS,
+    MANIFEST,
+    ROWS,
+    ROWS_CSV,
+    ROWS_PARQUET,
+    Manifest,
+    read_manifest,
+)
+from ledger.projections.bundle_content import Content, compute
+from ledger.projections.export import (
+    PROGRAM,
+    SCORER,
+    file_hash,
+    read_charters,
+    write_tables,
+)
+from ledger.projections.export_tables import difference, flat, rows_frame
+from ledger.projections.stored import StoredPayloads
+from ledger.state import Blobs
+from ledger.store import Store, open_store
+
+NAME = "bundles"
+_NAMED_MAX = 5
+
+
+def _silent(_stage: str, _done: int, _whole: int) -> None:
+    """Take progress that nobody wants to see."""
+
+
+def verify_bundle(
+    bundle: Path,
+    folder: Folder,
+    options: Options | None = None,
+    progress: Progress = _silent,
+) -> Report:
+    """Return what is true of a ledger, and of a bundle that was published from it.
+
+    Raises `UsageError` where there is no ledger at all.
+    """
+    if not folder.log.exists():
+        msg = (
+            f"{bundle} is a bundle, and {folder.path} is no ledger to check it with: "
+            "say where that is with --ledger DIR or LEDGER_DIR"
+        )
+        raise UsageError(msg)
+    report = verify_ledger(folder, options, progress)
+    try:
+        with closing(open_store(folder.log, read_only=True)) as store:
+            mine = check_bundle(bundle, store, folder.blobs.get, progress)
+    except LedgerError as error:
+        mine = uncheckable(NAME, 0, f"the log cannot be read: {error}")
+    checks = tuple(mine if each.name == NAME else each for each in report.checks)
+    return msgspec.structs.replace(report, checks=checks)
+
+
+def check_bundle(
+    bundle: Path, store: Store, blobs: Blobs, progress: Progress = _silent
+) -> Check:
+    """Return whether a bundle is true of a log, and what of it is not.
+
+    It could not be checked where the log is shorter than its checkpoint, a file is
+    missing, or a newer program wrote it. `blobs` returns pinned files; those in the
+    bundle do as well. Raises `CorruptLogError` where the log cannot be read.
+    """
+    try:
+        content = (bundle / MANIFEST).read_bytes()
+        manifest = read_manifest(content)
+    except OSError as error:
+        return uncheckable(NAME, 0, f"{MANIFEST} cannot be read: {error.strerror}")
+    except UncheckableError as error:
+        return uncheckable(NAME, 0, str(error))
+    except CorruptLogError as error:
+        return is_false(NAME, 0, error.reason)
+    problems, covered = Problems(), 0
+    check_files(bundle, manifest, problems)
+    if is_of_log(manifest, store, problems):
+        charters = read_charters(store)
+        check_signatures(bundle, content, manifest, charters, problems)
+        check_head(manifest, store, charters, problems)
+        own = BlobFolder(bundle / BLOBS)
+        recomputed = _recompute(
+            manifest,
+            store,
+            # A file is the same wherever it lies, since it goes by its hash.
+            lambda digest: blobs(digest) or own.get(digest),
+            problems,
+            progress,
+        )
+        if recomputed is not None:
+            covered = len(recomputed.rows)
+            _compare(bundle, manifest, recomputed, problems)
+    return _conclusion(bundle, manifest, covered, problems)
+
+
+def _conclusion(
+    bundle: Path, manifest: Manifest, covered: int, problems: Problems
+) -> Check:
+    for found, verdict in (
+        (problems.wrong, is_false),
+        (problems.lacking, uncheckable),
+    ):
+        if found:
+            more = len(found) - _NAMED_MAX
+            rest = f" ({more} more)" if more > 0 else ""
+            return verdict(NAME, covered, "; ".join(found[:_NAMED_MAX]) + rest)
+    others = ", ".join(strangers(bundle, manifest))
+    detail = f"signed by an evaluator, recomputed at size {manifest.size}"
+    return holds(
+        NAME, covered, f"{detail}; not part of it: {others}" if others else detail
+    )
+
+
+def _recompute(
+    manifest: Manifest,
+    store: Store,
+    blobs: Blobs,
+    problems: Problems,
+    progress: Progress,
+) -> Content | None:
+    """Return what the log says, or None where this program cannot tell."""
+    query, size = manifest.query, manifest.size
+    if manifest.scorer != SCORER:
+        problems.lacking.append(
+            f"its rows follow {manifest.scorer}, and this program knows {SCORER}"
+        )
+        return None
+    try:
+        content = compute(
+            StoredPayloads(store, size),
+            blobs,
+            suites=query.suites,
+            slots=query.slots,
+            by=query.by,
+            progress=lambda done: progress("events folded", done, size),
+        )
+    except (UsageError, UncheckableError) as error:
+        problems.lacking.append(f"its rows cannot be recomputed: {error}")
+        return None
+    rows = [
+        # A row names the program that computed it.
+        {**row, "scorer": row["scorer"].replace(PROGRAM, manifest.program, 1)}
+        for row in content.rows
+    ]
+    return msgspec.structs.replace(content, rows=rows)
+
+
+def _compare(
+    bundle: Path, manifest: Manifest, content: Content, problems: Problems
+) -> None:
+    """Note what the bundle says and the log does not: suites, rows, tables."""
+    wrong = problems.wrong
+    for name in dict.fromkeys((*content.suites, *manifest.suites)):
+        stated, frozen = manifest.suites.get(name), content.suites.get(name)
+        if stated != frozen:
+            wrong.append(f"{MANIFEST}: the hash of {name} is {stated}, not {frozen}")
+    if (bundle / ROWS).is_file():
+        wrong.extend(compare_rows((bundle / ROWS).read_bytes(), content.rows))
+    hashes = [sha256_hex(encode(row)) for row in content.rows]
+    found = compare_hashes(manifest.rows, hashes)
+    wrong.extend(f"{MANIFEST}: {each}" for each in found)
+    rows = [flat(row) for row in content.rows]
+    if (bundle / ROWS_CSV).is_file():
+        wrong.extend(compare_csv((bundle / ROWS_CSV).read_bytes(), rows))
+    with TemporaryDirectory(prefix="ledger-bundle-") as made:
+        write_tables(Path(made), content)
+        for name, frame, by in (
+            (ROWS_PARQUET, rows_frame(rows), IDENTITY),
+            (FORECASTS, content.forecasts, ("seq",)),
+        ):
+            # Another version of the library spells the same table otherwise. A file
+            # that nobody vouches for is not read: some damaged ones end the process.
+            if not problems and file_hash(bundle / name) != file_hash(
+                Path(made) / name
+            ):
+                wrong.extend(difference(bundle / name, frame, by))
