@@ -1,5 +1,7 @@
 """What may come into force: the next version of the charter, or of a suite."""
 
+from collections.abc import Sequence
+
 from ledger.charters import compromised_keys, key_at, log_keys_ever
 from ledger.checkpoint import open_checkpoint, parse_checkpoint, split_note
 from ledger.errors import (
@@ -8,12 +10,14 @@ from ledger.errors import (
     UncheckableError,
     UsageError,
 )
-from ledger.events import SuiteFrozen
+from ledger.events import Question, SuiteFrozen
 from ledger.ids import CHARTER, parse_version
 from ledger.keys.roster import Roster
 from ledger.keys.signing import ED25519, is_sound_key, parse_verifier
+from ledger.rules_question import check_bounds
+from ledger.spelling import require_question
 from ledger.state import State, require_ledger
-from ledger.suite import CharterManifest, SuiteManifest
+from ledger.suite import CharterManifest, SuiteManifest, Template
 from ledger.suite_check import gaps
 
 
@@ -157,6 +161,33 @@ def _check_suite(
         code = "unscorable-proposition" if unscorable else "suite-incomplete"
         raise RefusedError(code, f"{event.suite}: {'; '.join(map(str, problems))}")
     try:
-        state.frozen_suite(event.author, manifest)
+        for template in manifest.templates:
+            if template.questions is not None:
+                listed = state.pinned_questions(manifest, template)
+                _check_list(template, listed if template.is_observable else ())
     except UncheckableError as error:
         raise RefusedError("pin-missing", str(error)) from None
+    except CorruptLogError as error:
+        msg = f"{event.suite}: {error.reason}"
+        raise RefusedError("question-list-unfit", msg) from None
+
+
+def _check_list(template: Template, questions: Sequence[Question]) -> None:
+    """Refuse a list with a question that nobody could ask, or that stands there twice.
+
+    Of two versions of one question a forecaster could choose the easier one; one
+    that the door refuses would be missing for everybody, for ever.
+    """
+    seen: set[tuple[str, str]] = set()
+    for question in questions:
+        try:
+            require_question(question)
+            check_bounds(question, template)
+        except RefusedError as refusal:
+            msg = f"{template.questions} lists {question.id}, which {template.id} cannot ask: {refusal.message}"
+            raise RefusedError("question-list-unfit", msg) from None
+        name = question.id, question.horizon
+        if name in seen:
+            msg = f"{template.questions} lists {question.id} ({question.horizon}) twice: leave one of them out"
+            raise RefusedError("question-list-unfit", msg)
+        seen.add(name)

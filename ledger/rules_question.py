@@ -45,7 +45,7 @@ def place_of(
     unit = state.unit_of(suite, actual)
     if unit is not None:
         return Place(unit, actual, is_new=False)
-    _check_bounds(question, template)
+    check_bounds(question, template)
     fresh = new_unit(suite, question, actual, template.answers or question.answers)
     unit = state.units.named(fresh.name)
     if unit is None:
@@ -79,7 +79,8 @@ def _require_template(frozen: FrozenSuite, question: Question) -> Template:
     return template
 
 
-def _check_bounds(question: Question, template: Template) -> None:
+def check_bounds(question: Question, template: Template) -> None:
+    """Refuse a question that its template does not allow, whoever brings it."""
     if not question.opened_at <= question.cutoff_at <= question.resolve_by:
         msg = (
             f"opened_at {question.opened_at.isoformat()}, cutoff_at "
@@ -147,14 +148,18 @@ def _require_may_open(
 ) -> None:
     suite = frozen.manifest.suite
     template = frozen.templates[question.template]
-    if state.is_superseded(suite):
+    is_listed = actual_hash in frozen.listed.get(template.id, frozenset())
+    # A pinned question has been open since its suite was frozen: though nobody
+    # forecast it, it is counted, and what became of it may be said.
+    is_outcome = is_listed and role == "resolver"
+    if state.is_superseded(suite) and not is_outcome:
         msg = (
             f"{suite} is superseded and opens no new questions: use the latest version"
         )
         raise RefusedError("superseded-suite", msg)
     match template.question_owner:
         case "evaluator":
-            allowed = actual_hash in frozen.listed.get(template.id, frozenset())
+            allowed = is_listed
             remedy = f"its questions are the pinned list {template.questions!r}"
         case "issuer":
             allowed = role == "issuer"

@@ -86,7 +86,10 @@ def _check_predecessor(
 def _check_confirmation(unit: Unit, event: ResolutionRecorded) -> None:
     confirmed = unit.records.get(event.confirms or "")
     if confirmed is None:
-        msg = f"{event.confirms} is no record of this unit that could be confirmed"
+        msg = (
+            f"{event.confirms} is no record of an outcome of this unit: name one, and "
+            "neither a PENDING record nor another review"
+        )
         raise RefusedError("nothing-to-confirm", msg)
     if confirmed == event.author:
         msg = (

@@ -55,7 +55,7 @@ def _check_forecast(event: Forecast) -> None:
         hashes += event.parent + (event.opens or "") + (event.salt or "")
     _require_hashes(hashes)
     if isinstance(event, ForecastSealed) and event.question is not None:
-        _check_question(event.question)
+        require_question(event.question)
     if event.evidence is not None:
         _check_evidence(event.evidence)
     if event.quantities:
@@ -85,7 +85,7 @@ def _check_resolution(event: ResolutionRecorded) -> None:
     if event.extensions:
         _check_extensions(event.extensions)
     if event.question is not None:
-        _check_question(event.question)
+        require_question(event.question)
 
 
 def _check_frozen(event: SuiteFrozen) -> None:
@@ -96,7 +96,8 @@ def _check_frozen(event: SuiteFrozen) -> None:
             _require_utc(split.until)
 
 
-def _check_question(question: Question) -> None:
+def require_question(question: Question) -> None:
+    """Raise `RefusedError` (`not-canonical`) where no event could bring a question."""
     for time in (question.opened_at, question.cutoff_at, question.resolve_by):
         if time.tzinfo is not UTC:
             _require_utc(time)

@@ -15,10 +15,11 @@ from ledger.errors import RefusedError, UncheckableError
 from ledger.events import (
     ForecastSealed,
     ForecastUpdated,
+    Question,
     ResolutionRecorded,
     SuiteFrozen,
 )
-from ledger.ids import parse_version
+from ledger.ids import HASH_DIGITS, parse_version
 from ledger.keys.roster import Roster
 from ledger.suite import CharterManifest, Competitor, SuiteManifest, Template
 from ledger.unit import Chain, Place, Standing, Unit
@@ -121,13 +122,22 @@ class State:
             templates={template.id: template for template in manifest.templates},
             competitors={each.name: each for each in manifest.competitors},
             listed={
-                template.id: self._listed(manifest, template)
+                template.id: frozenset(
+                    map(codec.question_hash, self.pinned_questions(manifest, template))
+                )
                 for template in manifest.templates
                 if template.questions is not None
             },
         )
 
-    def _listed(self, manifest: SuiteManifest, template: Template) -> frozenset[str]:
+    def pinned_questions(
+        self, manifest: SuiteManifest, template: Template
+    ) -> list[Question]:
+        """Return the questions of a template whose evaluator has listed them.
+
+        Raises `UncheckableError` where the pinned file is not at hand, and
+        `CorruptLogError` where it holds something else.
+        """
         pin = template.questions
         assert pin is not None
         digest = manifest.pins.get(pin)
@@ -138,11 +148,11 @@ class State:
                 "file is not in blobs/: put it there"
             )
             raise UncheckableError(msg)
-        return frozenset(
-            codec.question_hash(question)
+        return [
+            question
             for question in codec.read_questions(content)
             if question.template == template.id
-        )
+        ]
 
 
 def _apply_forecast(
@@ -153,7 +163,7 @@ def _apply_forecast(
         assert chain is not None, "the rules let an update without a chain in"
         if event.opens is None:
             chain.last, chain.created_at = event_id, event.created_at
-        else:
+        elif _shows(event, chain.hidden[event.opens]):
             chain.hidden[event.opens] = ""
     elif chain is None:
         chain = Chain(last=event_id, created_at=event.created_at)
@@ -161,12 +171,27 @@ def _apply_forecast(
     # A second ForecastSealed is a duplicate: it is kept in the log and flagged, and
     # the chain goes on from the first.
     if event.commitment is not None:
-        chain.hidden[event_id] = event.commitment
+        parent = event.parent if isinstance(event, ForecastUpdated) else ""
+        chain.hidden[event_id] = event.commitment + parent
+
+
+def _shows(reveal: ForecastUpdated, hidden: str) -> bool:
+    """Tell whether a reveal shows what was committed to.
+
+    One that does not is kept and flagged, and closes nothing: it may have been a
+    mistake, or a thief's who had the key and not the salt.
+    """
+    committed, parent = hidden[:HASH_DIGITS], hidden[HASH_DIGITS:]
+    salt = reveal.salt or ""
+    return codec.commitment(reveal, parent=parent or None, salt=salt) == committed
 
 
 def _apply_resolution(unit: Unit, event_id: str, event: ResolutionRecorded) -> None:
-    if event.confirms is None:
-        unit.standing = Standing(event_id, event.author, event.status, event.created_at)
+    if event.confirms is not None:
+        return
+    unit.standing = Standing(event_id, event.author, event.status, event.created_at)
+    # What says that nothing is known yet is nothing that could be reviewed.
+    if event.status != "PENDING":
         unit.records[event_id] = event.author
 
 

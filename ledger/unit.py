@@ -17,7 +17,8 @@ class Chain(msgspec.Struct, array_like=True, gc=False):
 
     last: str
     created_at: datetime
-    # Hidden vectors by event id: the commitment and, once opened, the opener.
+    # Hidden vectors by event id: the commitment and then the parent that it covers;
+    # empty once it was opened.
     hidden: dict[str, str] = {}
 
 
@@ -43,7 +44,7 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
     acceptance_hash: str | None = None
     chains: dict[str, Chain] = {}
     standing: Standing | None = None
-    # Earlier records that a second resolver may still confirm: id to author.
+    # The records of an outcome, which a second resolver may confirm: id to author.
     records: dict[str, str] = {}
 
 

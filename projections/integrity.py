@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from ledger.clock import from_micros, instant_text
 from ledger.events import ResolutionRecorded
 from ledger.projections import eligibility
 from ledger.projections.columns import (
-    NEVER,
     Flags,
     Integers,
     flags,
+    instant_texts,
     integers,
     least_of_each,
 )
@@ -126,15 +125,21 @@ def _of_records(hearing: Hearing) -> Iterator[FindingRow]:
 
 
 def _is_amended(records: Records) -> Flags:
-    """Mark records that change what a record other than PENDING had said."""
-    amended = np.zeros(len(records.seq), dtype=np.bool_)
+    """Mark records that change what the record before had said.
+
+    What follows a PENDING record says for the first time what happened; but when
+    work started, which bounds the forecasts, may have been said before.
+    """
     counting = np.flatnonzero(records.counts)
     before, after = counting[:-1], counting[1:]
-    follows = (records.unit[before] == records.unit[after]) & ~records.is_pending[
-        before
-    ]
-    for old, new in zip(before[follows].tolist(), after[follows].tolist(), strict=True):
-        amended[new] = _differ(records.event(old), records.event(new))
+    old, new = records.started_us[before], records.started_us[after]
+    moves_start = (old != NEVER) & (new != NEVER) & (old != new)
+    follows = records.unit[before] == records.unit[after]
+    amended = np.zeros(len(records.seq), dtype=np.bool_)
+    amended[after] = follows & records.is_pending[before] & moves_start
+    closed = follows & ~records.is_pending[before]
+    for was, now in zip(before[closed].tolist(), after[closed].tolist(), strict=True):
+        amended[now] = _differ(records.event(was), records.event(now))
     return amended
 
 
@@ -150,25 +155,42 @@ def _told(
     moment: Integers,
 ) -> Iterator[FindingRow]:
     """Yield a finding for each event that a claim holds of."""
-    units, now = hearing.docket.units, hearing.standings
     for rule, holds in claims.items():
-        for row in np.flatnonzero(holds).tolist():
-            unit = int(events.unit[row])
+        rows = np.flatnonzero(holds)
+        if not len(rows):
+            continue
+        unit = events.unit[rows]
+        sentences = _sentences(
+            hearing, rule, [names[row] for row in rows.tolist()], unit, moment[rows]
+        )
+        for seq, of, sentence in zip(
+            events.seq[rows].tolist(), unit.tolist(), sentences, strict=True
+        ):
             yield FindingRow(
-                seq=int(events.seq[row]),
+                seq=seq,
                 rule=rule,
-                unit=int(units.number[unit]),
-                subject=units.identities[unit],
-                message=_SENTENCES[rule].format(
-                    who=names[row],
-                    moment=_text(moment[row]),
-                    cutoff=_text(units.cutoff_us[unit]),
-                    started=_text(now.started_us[unit]),
-                    published=_text(now.published_us[unit]),
-                ),
+                unit=int(hearing.docket.units.number[of]),
+                subject=hearing.docket.units.identities[of],
+                message=sentence,
             )
 
 
-def _text(instant_us: np.int64) -> str:
-    known = int(instant_us) != NEVER
-    return instant_text(from_micros(int(instant_us))) if known else "no stated time"
+def _sentences(
+    hearing: Hearing, rule: str, names: list[str], unit: Integers, moment: Integers
+) -> Iterator[str]:
+    """Yield what is found of each event; only instants that are told become text."""
+    now, sentence = hearing.standings, _SENTENCES[rule]
+    instants = {
+        "moment": moment,
+        "cutoff": hearing.docket.units.cutoff_us[unit],
+        "started": now.started_us[unit],
+        "published": now.published_us[unit],
+    }
+    told = {
+        name: instant_texts(column)
+        for name, column in instants.items()
+        if f"{{{name}}}" in sentence
+    }
+    for row, who in enumerate(names):
+        facts = {name: texts[row] for name, texts in told.items()}
+        yield sentence.format(who=who, **facts)

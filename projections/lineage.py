@@ -60,11 +60,13 @@ def _revealed(forecasts: Forecasts) -> Integers:
     """Return the reveal of each hidden vector that shows what was committed to."""
     revealed = np.full(len(forecasts.seq), -1, dtype=np.int64)
     sound = np.flatnonzero(forecasts.is_reveal & ~forecasts.is_compromised)
-    opener = {_opens(forecasts, row): row for row in sound.tolist()}
-    for row in np.flatnonzero(forecasts.is_hidden).tolist() if opener else ():
-        reveal = opener.get(forecasts.entries[row].event_id.hex())
-        if reveal is not None and _shows(forecasts, row, reveal):
-            revealed[row] = reveal
+    openers: dict[str | None, list[int]] = {}
+    for row in sound.tolist():
+        openers.setdefault(_opens(forecasts, row), []).append(row)
+    for row in np.flatnonzero(forecasts.is_hidden).tolist() if openers else ():
+        reveals = openers.get(forecasts.entries[row].event_id.hex(), ())
+        showing = (each for each in reveals if _shows(forecasts, row, each))
+        revealed[row] = next(showing, -1)
     return revealed
 
 

@@ -66,8 +66,9 @@ def standings(docket: Docket) -> Standings:
             taken(records.seq, first_outcome),
         ),
         started_us=taken(records.started_us, last_of_each(size, unit, stating)),
+        # A PENDING record knows of no outcome that could have been published.
         published_us=least_of_each(
-            size, unit[counting], records.published_us[counting]
+            size, unit[outcomes], records.published_us[outcomes]
         ),
         reviews=np.bincount(unit[records.is_review], minlength=size),
     )

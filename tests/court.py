@@ -101,8 +101,9 @@ class Court:
     """A state with a charter and a suite in force at 09:00, and a growing log."""
 
     def __init__(self) -> None:
-        blobs = {sha256(QUESTIONS).hexdigest(): QUESTIONS}
-        self.state = State(Index(None), blobs.get)
+        # The files that suites may pin, by their hashes.
+        self.blobs = {sha256(QUESTIONS).hexdigest(): QUESTIONS}
+        self.state = State(Index(None), self.blobs.get)
         self.size = 0
         self.now = NOW
         self.ledger: str | None = None

@@ -90,13 +90,9 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
         if isinstance(e[4], ResolutionRecorded) and e[4].confirms is None
     ]
     outcomes = [e for e in records if e[4].status != "PENDING"]
-    published = [e[4].published_at for e in records if e[4].published_at]
+    published = [e[4].published_at for e in outcomes if e[4].published_at]
     started = [e[4].started_at for e in records if e[4].started_at]
-    reveals = {
-        e[4].opens: e[4]
-        for e in sound
-        if isinstance(e[4], ForecastUpdated) and e[4].opens
-    }
+    reveals = [e[4] for e in sound if isinstance(e[4], ForecastUpdated) and e[4].opens]
     found: Judgement = {}
     roots: set[str] = set()
     for seq, received, key, event_id, event in unit:
@@ -125,7 +121,9 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
             and bool(published)
             and at >= min(published),
             "hidden": event.commitment is not None
-            and not shown(event, reveals.get(event_id)),
+            and not any(
+                shown(event, each) for each in reveals if each.opens == event_id
+            ),
         }
         reason = next((rule for rule, broken in rules.items() if broken), None)
         kind = "initial"
@@ -135,9 +133,9 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
     return found
 
 
-def shown(event: Forecast, reveal: ForecastUpdated | None) -> bool:
+def shown(event: Forecast, reveal: ForecastUpdated) -> bool:
     parent = event.parent if isinstance(event, ForecastUpdated) else None
-    return reveal is not None and event.commitment == codec.commitment(
+    return event.commitment == codec.commitment(
         reveal, parent=parent, salt=reveal.salt or ""
     )
 

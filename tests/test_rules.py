@@ -2,15 +2,20 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pytest
 
+from ledger import codec
 from ledger.checkpoint import Checkpoint, sign_checkpoint
 from ledger.errors import RefusedError
-from ledger.events import LedgerEvent, Quantity, Question
+from ledger.events import Evidence, LedgerEvent, Quantity, Question
+from ledger.index import Index
 from ledger.keys.roster import Principal
 from ledger.keys.signing import SignerKey, VerifierKey
+from ledger.state import State
 from tests.court import (
     BAR,
     LISTED,
@@ -102,6 +107,94 @@ def remembered(size: int, origin: str = ORIGIN, *, signer: str | None = None) ->
 
 def next_suite(court: Court, **changes: Any) -> LedgerEvent:
     return court.frozen(manifest(2), **{"supersedes": "court@v1", **changes})
+
+
+def next_list(court: Court, *questions: Question) -> LedgerEvent:
+    """Freeze a next version whose evaluator lists these questions."""
+    content = b"".join(codec.encode(each) + b"\n" for each in questions)
+    return pinning(court, content)
+
+
+def pinning(court: Court, content: bytes) -> LedgerEvent:
+    digest = sha256(content).hexdigest()
+    court.blobs[digest] = content
+    return next_suite(court, manifest=manifest(2, pins={"questions.jsonl": digest}))
+
+
+def listed(court: Court, **changes: Any) -> Question:
+    return court.question("listed", **{**LISTED_TIMES, "id": "listed-1", **changes})
+
+
+def withheld(court: Court) -> tuple[Question, str, dict[str, Any]]:
+    """Seal a hidden vector; return its question, its id, and what opens it."""
+    question = opened(court)
+    shown = {"probabilities": {"pass": "0.8", "fail": "0.2"}}
+    draft = court.seal(question, **shown)
+    committed = codec.commitment(draft, parent=None, salt=OTHER)
+    hidden = court.hear(court.seal(question, probabilities={}, commitment=committed))
+    return question, hidden, {**shown, "opens": hidden, "salt": OTHER}
+
+
+def on_hidden(**changes: Any) -> Case:
+    """Reveal a hidden vector, with some changes."""
+
+    def case(court: Court) -> LedgerEvent:
+        question, hidden, opening = withheld(court)
+        return court.update(question, hidden, **{**opening, **changes})
+
+    return case
+
+
+def opened_twice(court: Court) -> LedgerEvent:
+    question, hidden, opening = withheld(court)
+    court.hear(court.update(question, hidden, **opening))
+    return court.update(question, hidden, **{**opening, "reason": "once more"})
+
+
+def opened_by_another(court: Court) -> LedgerEvent:
+    question, _, opening = withheld(court)
+    rival = {"author": "rival", "forecaster": "rival"}
+    own = court.hear(court.seal(question, **rival))
+    return court.update(question, own, **{**opening, **rival})
+
+
+def superseded(court: Court) -> Court:
+    court.hear(next_suite(court))
+    return court
+
+
+def blind(court: Court, **changes: Any) -> LedgerEvent:
+    """Seal a forecast in a blind archive."""
+    court.hear(next_suite(court, manifest=manifest(2, tier="blind_archive")))
+    question = court.question("free")
+    return court.bring(question, suite="court@v2", **changes)
+
+
+def unsourced(court: Court, **changes: Any) -> LedgerEvent:
+    """Freeze a next version whose first template lacks something."""
+    made = manifest(2)
+    first, *others = made.templates
+    lacking = msgspec.structs.replace(first, **changes)
+    return next_suite(
+        court, manifest=msgspec.structs.replace(made, templates=(lacking, *others))
+    )
+
+
+def demanding(court: Court, **changes: Any) -> LedgerEvent:
+    """Ask a question of a template that wants two hours between cut-off and answer."""
+    made = manifest(2)
+    templates = tuple(
+        msgspec.structs.replace(each, min_lead_hours=2) if each.id == "free" else each
+        for each in made.templates
+    )
+    court.hear(
+        next_suite(court, manifest=msgspec.structs.replace(made, templates=templates))
+    )
+    question = court.question("free", **changes)
+    return court.bring(question, suite="court@v2")
+
+
+LISTED_TIMES = {"cutoff_at": hours(24), "resolve_by": hours(48)}
 
 
 def crossing() -> dict[str, Quantity]:
@@ -285,6 +378,24 @@ REFUSED: dict[str, tuple[str, Case]] = {
         "created-before-parent",
         on_sealed(lambda c, q, s: c.update(q, s, created_at=hours(-1))),
     ),
+    "a cut-off later than its template allows": (
+        "question-outside-template",
+        lambda c: demanding(c, cutoff_at=hours(22) + timedelta(microseconds=1)),
+    ),
+    "a text beside the hash that stands for it": (
+        "question-outside-template",
+        lambda c: c.bring(c.question("free", text="Will it?", text_hash=OTHER)),
+    ),
+    "a forecast in a blind archive that hides when training ended": (
+        "training-cutoff-missing",
+        blind,
+    ),
+    "a reveal that is hidden itself": (
+        "reveal-incomplete",
+        on_hidden(probabilities={}, commitment=BAR),
+    ),
+    "a reveal of what was opened before": ("nothing-to-open", opened_twice),
+    "a reveal of a rival's vector": ("nothing-to-open", opened_by_another),
     "a reveal without a salt": (
         "reveal-incomplete",
         on_sealed(lambda c, q, s: c.update(q, s, opens=s)),
@@ -341,6 +452,32 @@ REFUSED: dict[str, tuple[str, Case]] = {
         "nothing-to-confirm",
         on_resolved(lambda c, q, r: c.resolve(q, author="reviewer", confirms=OTHER)),
     ),
+    "a review of a PENDING record": (
+        "nothing-to-confirm",
+        on_open(lambda c, q: c.resolve(q, confirms=c.standing(q))),
+    ),
+    "a review of a review": (
+        "nothing-to-confirm",
+        on_resolved(
+            lambda c, q, r: c.resolve(
+                q, confirms=c.hear(c.resolve(q, author="reviewer", confirms=r))
+            )
+        ),
+    ),
+    "a review that supersedes": (
+        "review-unfit",
+        on_resolved(
+            lambda c, q, r: c.resolve(q, author="reviewer", confirms=r, supersedes=r)
+        ),
+    ),
+    "a review that says PENDING": (
+        "review-unfit",
+        on_resolved(
+            lambda c, q, r: c.resolve(
+                q, author="reviewer", confirms=r, status="PENDING", outcome=None
+            )
+        ),
+    ),
     "a review of one's own record": (
         "own-review",
         on_resolved(lambda c, q, r: c.resolve(q, confirms=r)),
@@ -368,6 +505,48 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a suite with questions that are not at hand": (
         "pin-missing",
         lambda c: next_suite(c, manifest=manifest(2, pins={"questions.jsonl": OTHER})),
+    ),
+    "a list that holds no questions": (
+        "question-list-unfit",
+        lambda c: pinning(c, b"listed-1\n"),
+    ),
+    "a list with two versions of one question": (
+        "question-list-unfit",
+        lambda c: next_list(c, listed(c), listed(c, resolve_by=hours(49))),
+    ),
+    "a list with a question that its template cannot ask": (
+        "question-list-unfit",
+        lambda c: next_list(c, listed(c, horizon="25h")),
+    ),
+    "a list with a question that no event could spell": (
+        "question-list-unfit",
+        lambda c: next_list(c, listed(c, target="listed-1")),
+    ),
+    "a forecast on a listed question that a superseded suite never opened": (
+        "superseded-suite",
+        lambda c: superseded(c).bring(listed(c)),
+    ),
+    "a suite whose outcomes nobody could look up": (
+        "unscorable-proposition",
+        lambda c: unsourced(c, resolution_rule=None),
+    ),
+    "a suite that does not say who asks": (
+        "suite-incomplete",
+        lambda c: unsourced(c, question_owner=None),
+    ),
+    "a suite that is called charter": (
+        "suite-unfit",
+        lambda c: c.frozen(manifest(), suite="charter@v2"),
+    ),
+    "a suite without a version": (
+        "suite-unfit",
+        lambda c: c.frozen(manifest(), suite="court"),
+    ),
+    "a charter under a suite's name": (
+        "charter-unfit",
+        lambda c: c.frozen(
+            manifest(), suite="other@v1", author="root", manifest=c.charter(2).manifest
+        ),
     ),
     "a charter that moves a name to another role": (
         "charter-unfit",
@@ -457,7 +636,6 @@ def test_the_door_refuses(code: str, build: Case) -> None:
     assert refused.value.message
 
 
-LISTED_TIMES = {"cutoff_at": hours(24), "resolve_by": hours(48)}
 LET_IN: dict[str, Case] = {
     "created exactly five minutes ahead": on_open(
         lambda c, q: c.seal(q, created_at=NOW + timedelta(seconds=300))
@@ -483,6 +661,25 @@ LET_IN: dict[str, Case] = {
     ),
     "another version of an open question: flagged, not refused": on_sealed(
         lambda c, q, s: c.bring(c.question(cutoff_at=hours(3)))
+    ),
+    "a cut-off as late as its template allows": lambda c: demanding(
+        c, cutoff_at=hours(22)
+    ),
+    "a forecast in a blind archive that states when training ended": lambda c: blind(
+        c, evidence=Evidence(training_cutoff_at=NOW)
+    ),
+    "a reveal of what was hidden": on_hidden(),
+    "a reveal of another vector: flagged, not refused": on_hidden(
+        probabilities={"pass": "0.9", "fail": "0.1"}
+    ),
+    "a list of two questions": lambda c: next_list(
+        c, listed(c), listed(c, id="listed-2")
+    ),
+    "a list whose other questions are another template's": lambda c: next_list(
+        c, listed(c), c.question("elsewhere", horizon="25h")
+    ),
+    "what became of a listed question that a superseded suite never opened": lambda c: (
+        superseded(c).resolve(listed(c), question=listed(c))
     ),
     "a rival on the same unit": on_sealed(
         lambda c, q, s: c.seal(q, author="rival", forecaster="rival")
@@ -629,13 +826,45 @@ def test_a_key_of_small_order_is_refused_in_a_charter() -> None:
 
 def test_a_hidden_vector_is_opened_until_its_time_has_passed() -> None:
     court = Court()
-    question = opened(court)
-    hidden = court.hear(court.seal(question, probabilities={}, commitment=BAR))
-    reveal = court.update(question, hidden, opens=hidden, salt=OTHER)
+    question, hidden, opening = withheld(court)
+    reveal = court.update(question, hidden, **opening)
     last = question.resolve_by + timedelta(hours=168)
 
     with pytest.raises(RefusedError, match="reveal-too-late"):
         court.hear(reveal, at=last + timedelta(microseconds=1))
     court.hear(reveal, at=last)
+
+
+def test_a_wrong_reveal_does_not_keep_the_right_one_from_coming() -> None:
+    court = Court()
+    question, hidden, opening = withheld(court)
+    wrong = {**opening, "salt": BAR}
+
+    court.hear(court.update(question, hidden, **wrong))
+    court.hear(court.update(question, hidden, **opening))
     with pytest.raises(RefusedError, match="nothing-to-open"):
-        court.hear(reveal, at=last)
+        court.hear(court.update(question, hidden, **wrong))
+
+
+def test_a_later_hidden_vector_is_opened_under_its_own_parent() -> None:
+    court = Court()
+    question, first = sealed(court)
+    shown = {"probabilities": {"pass": "0.6", "fail": "0.4"}}
+    draft = court.update(question, first, **shown)
+    committed = codec.commitment(draft, parent=first, salt=OTHER)
+    hidden = court.hear(
+        court.update(question, first, probabilities={}, commitment=committed)
+    )
+    reveal = court.update(question, hidden, **shown, opens=hidden, salt=OTHER)
+
+    court.hear(reveal)
+    with pytest.raises(RefusedError, match="nothing-to-open"):
+        court.hear(reveal)
+
+
+def test_a_log_begins_with_a_charter() -> None:
+    court = Court()
+    court.state, court.size = State(Index(None), {}.get), 0
+
+    with pytest.raises(RefusedError, match="no-charter"):
+        court.hear(court.frozen(manifest()))
