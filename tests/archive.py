@@ -4,14 +4,17 @@ Everybody's keys are seeded by their names, and the clock stands long after the
 history, so that the same drafts make the same log on every machine.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ledger import codec
+from ledger.cli.app import run
 from ledger.drafts import Drafts
 from ledger.events import LedgerEvent, SuiteFrozen
 from ledger.folder import Folder
@@ -83,6 +86,17 @@ class Archive:
                     writer.commit()
             writer.commit()
         return count
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as `ledger rows --json` prints them."""
+        return self.printed("rows")
+
+    def printed(self, *arguments: str) -> Any:
+        """Return the JSON that a command prints about this ledger."""
+        out = StringIO()
+        with redirect_stdout(out), suppress(SystemExit):
+            run([*arguments, "--json", "--ledger", str(self.folder.path)])
+        return json.loads(out.getvalue())
 
     def _signed(self, event: LedgerEvent) -> Submission:
         payload, signer = codec.encode(event), self._keys[event.author]
