@@ -32,6 +32,16 @@ def instants_us(instants: Sequence[str | None]) -> Integers:
     return np.where(np.isnat(read), NEVER, read.view(np.int64))
 
 
+def instant_texts(instants_us: Integers) -> list[str]:
+    """Return instants as payloads spell them, and `never` where there is none."""
+    texts = np.datetime_as_string(instants_us.view("datetime64[us]")).tolist()
+    whole = (instants_us % 1_000_000 == 0).tolist()
+    return [
+        "never" if us == NEVER else f"{text[:19] if is_whole else text}Z"
+        for us, text, is_whole in zip(instants_us.tolist(), texts, whole, strict=True)
+    ]
+
+
 def flags(values: Sequence[bool]) -> Flags:
     """Return claims as a column."""
     return np.array(values, dtype=np.bool_)

@@ -12,6 +12,7 @@ import numpy as np
 from ledger.events import ResolutionRecorded
 from ledger.projections import eligibility
 from ledger.projections.columns import (
+    NEVER,
     Flags,
     Integers,
     flags,
