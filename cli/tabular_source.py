@@ -59,14 +59,18 @@ class Source(msgspec.Struct, frozen=True):
         return "".join(made) or None
 
     def read_some(self, row: Row) -> str | None:
-        """Return the text for a row as far as it goes, without the empty columns."""
-        values = [
-            (text, (cell(row, column) or "") if column else "")
-            for text, column in self.parts
-        ]
-        if self.columns and not any(value for _, value in values):
+        """Return the text for a row as far as it goes, without the empty columns.
+
+        Where all columns speak, it is exactly what they say, white space included.
+        """
+        values = {column: cell(row, column) or "" for column in self.columns}
+        if values and not any(values.values()):
             return None
-        return "".join(text + value for text, value in values).strip() or None
+        text = "".join(
+            literal + (values[column] if column else "")
+            for literal, column in self.parts
+        )
+        return (text if all(values.values()) else text.strip()) or None
 
     def read_value(self, row: Row) -> str | None:
         """Return a number, a time or an outcome; None for all that people call nothing."""
