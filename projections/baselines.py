@@ -85,8 +85,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     def ppm(self) -> Integers:
         """Return the rates in parts per million; each row sums to one million."""
         below = self.denominator[:, None]
-        thousands, rest = np.divmod(self.numerators * _STEP, below)
-        ones, left = np.divmod(rest * _STEP, below)
+        thousands, rest = _divided(self.numerators * _STEP, below)
+        ones, left = _divided(rest * _STEP, below)
         floors = (thousands * _STEP + ones).astype(np.int64)
         missing = PPM - floors.sum(axis=1)
         # The place of each remainder among those of its row, the largest first.
@@ -188,6 +188,11 @@ def _earlier(
     asked = asked_key * span
     found = np.searchsorted(ordered, asked + np.searchsorted(moments, asked_place))
     return found - np.searchsorted(ordered, asked)
+
+
+def _divided(numerators: Any, denominators: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    """Return quotients and rests; numpy's own divmod takes no long integers."""
+    return numerators // denominators, numerators % denominators
 
 
 def _width(longest: int) -> type:

@@ -28,7 +28,7 @@ class Report:
         self, tables: Tables, frozen: Frozen, pinned: Pinned = no_files
     ) -> None:
         """Take tables that are caught up, and where pinned files are read from."""
-        self._tables = tables
+        self.tables = tables
         self._frozen = frozen
         self._pinned = pinned
 
@@ -41,7 +41,7 @@ class Report:
         recomputed = 0
         for suite in self._frozen.suites.values():
             through = self._through(suite)
-            if self._tables.fresh_through(suite.name) != through:
+            if self.tables.fresh_through(suite.name) != through:
                 recomputed += self._recompute(suite, through)
         return recomputed
 
@@ -82,17 +82,17 @@ class Report:
     ) -> Iterator[Row]:
         if by or slot not in {None, suite.manifest.headline}:
             return rows(Field(self._board(suite)), slot=slot, by=by)
-        stored = self._tables.stored_rows(suite.name)
+        stored = self.tables.stored_rows(suite.name)
         return (msgspec.json.decode(text) for text in stored)
 
     def _board(self, suite: SuiteVersion) -> Board:
-        return read_board(self._tables, self._frozen, suite, self._pinned)
+        return read_board(self.tables, self._frozen, suite, self._pinned)
 
     def _through(self, suite: SuiteVersion) -> int:
         """Return the position of the last event that a suite's rows depend on."""
         concerned = (suite.name, *suite.manifest.baseline_pool.suites)
         successor = self._frozen.successor(suite.name)
-        last = self._tables.last_entries()
+        last = self.tables.last_entries()
         return max(
             *(last[name][0] for name in concerned if name in last),
             -1 if successor is None else successor.seq,
@@ -113,6 +113,6 @@ class Report:
             for place, row in enumerate(rows(field))
         ]
         baselines = baseline_rows(field.board, field.places, field.computed)
-        with self._tables.at_once():
-            self._tables.replace_report(suite.name, made, list(baselines), through)
+        with self.tables.at_once():
+            self.tables.replace_report(suite.name, made, list(baselines), through)
         return len(made)

@@ -86,8 +86,9 @@ def weighted_means(values: Integers, weight: Integers, starts: Integers) -> Inte
     largest = int(np.abs(values).max()) * int(whole.max())
     # Numpy wraps silently: what may not fit becomes Python's integers.
     width = np.int64 if largest < _INT64_MAX // 2 else object
-    products = values.astype(width) * weight.astype(width)
-    quotient, rest = np.divmod(np.add.reduceat(products, starts), whole)
+    totals = np.add.reduceat(values.astype(width) * weight.astype(width), starts)
+    whole = whole.astype(width)
+    quotient, rest = totals // whole, totals % whole
     is_up = (2 * rest > whole) | ((2 * rest == whole) & (quotient % 2 == 1))
     means: Integers = (quotient + is_up).astype(np.int64)
     return means
