@@ -5,8 +5,9 @@ who has the folder and some of the keys.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from sqlite3 import Connection
+from sqlite3 import Connection, connect
 
 import msgspec
 import pytest
@@ -28,6 +29,7 @@ from ledger.projections.audit_storage import (
     StoredHead,
     read_around,
 )
+from ledger.projections.stored import open_report
 from ledger.store import open_store
 from ledger.suite import SuiteManifest
 from ledger.suite_check import gaps
@@ -480,4 +482,95 @@ def test_a_ledger_toml_that_names_another_ledger_is_found(forger: Forger) -> Non
     report = judged(forger.folder)
 
     assert "entry 0 is" in false_checks(report)["storage"]
+    assert report.exit_code == 1
+
+
+# --- What was derived -----------------------------------------------------------------
+
+EDITED = {
+    "a vector that was late counts": (
+        "UPDATE forecasts SET eligible = 1 - eligible WHERE seq = 6",
+        "forecasts: seq 6 has eligible 0, and the log gives 1",
+    ),
+    "a better score": (
+        "UPDATE forecasts SET brier_sum = brier_sum / 2 WHERE seq = 4",
+        "forecasts: seq 4 has brier_sum ",
+    ),
+    "an amendment never happened": (
+        "DELETE FROM findings",
+        "findings: seq 11, rule amended is missing",
+    ),
+    "another outcome": (
+        "UPDATE questions SET outcome = 'pass' WHERE unit = 2",
+        "questions: unit 2 has outcome pass, and the log gives fail",
+    ),
+    "another question of the same unit": (
+        "INSERT INTO aliases VALUES ('ab', 'workshop@v1', 2)",
+        "aliases: question_hash ab, suite workshop@v1 is not in the log",
+    ),
+    "a reporting row": (
+        "UPDATE rows SET row = replace(row, '\"scored\":2', '\"scored\":9')",
+        "rows: suite workshop@v1, place 0 has row ",
+    ),
+    "a position that the log has not reached": (
+        "UPDATE state SET position = 99",
+        "the tables stand at entry 99, and the log has 12",
+    ),
+    "a view that says something else": (
+        "DROP VIEW scores; CREATE VIEW scores AS SELECT 0 AS brier",
+        "the view scores says something else than it should",
+    ),
+    "a table of one's own": (
+        "CREATE TABLE awards(who TEXT)",
+        "there is a table awards that no fold makes",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def tabled(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """The ledger with its tables, rows included, as they are after a report."""
+    folder = copied(workshop.folder, tmp_path_factory.mktemp("tabled") / "ledger")
+    with (
+        closing(open_store(folder.log, read_only=True)) as store,
+        open_report(folder, store) as report,
+    ):
+        assert report.rows()
+    return folder
+
+
+@pytest.mark.parametrize(("edit", "said"), EDITED.values(), ids=EDITED)
+def test_a_table_edited_by_hand_is_found_by_row_and_column(
+    tabled: Folder, tmp_path: Path, edit: str, said: str
+) -> None:
+    folder = copied(tabled, tmp_path / "ledger")
+    assert judged(folder).check("projections").ok is True
+    with closing(connect(folder.projections)) as tables:
+        tables.executescript(edit)
+    report = judged(folder)
+
+    assert report.exit_code == 1
+    assert list(false_checks(report)) == ["projections"]
+    assert said in false_checks(report)["projections"]
+
+
+def test_tables_that_are_no_database_are_found(tabled: Folder, tmp_path: Path) -> None:
+    folder = copied(tabled, tmp_path / "ledger")
+    folder.projections.write_bytes(b"no tables at all" * 512)
+    report = judged(folder)
+
+    assert report.exit_code == 1
+    assert "is damaged" in false_checks(report)["projections"]
+
+
+def test_tables_are_not_compared_with_a_log_that_does_not_hold(
+    tabled: Folder, workshop: Workshop, tmp_path: Path
+) -> None:
+    folder = copied(tabled, tmp_path / "ledger")
+    forger = Forger(workshop, tmp_path)
+    forger.folder = folder
+    forger.replace(6, workshop.signed(better(workshop), key_of("mallory")))
+    report = judged(folder)
+
+    assert report.check("projections").ok is None
     assert report.exit_code == 1

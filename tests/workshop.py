@@ -49,6 +49,15 @@ ROUND = 250  # units that are open at the same time
 EVENTS_A_COMMIT = 1_000
 
 
+def signed_bytes(payload: bytes, signer: SignerKey) -> Submission:
+    """Return any bytes under a signature, events or not."""
+    return Submission(
+        payload=payload,
+        author_key=signer.verifier.public,
+        signature=sign_payload(payload, signer),
+    )
+
+
 def key_of(name: str) -> SignerKey:
     """Return the key that always goes by this name here."""
     return new_signer(name, sha256(name.encode()).digest())
@@ -158,13 +167,7 @@ class Workshop:
 
     def signed(self, event: LedgerEvent, signer: SignerKey | None = None) -> Submission:
         """Return an event under its author's signature, or another's."""
-        signer = signer or self.keys[event.author]
-        payload = codec.encode(event)
-        return Submission(
-            payload=payload,
-            author_key=signer.verifier.public,
-            signature=sign_payload(payload, signer),
-        )
+        return signed_bytes(codec.encode(event), signer or self.keys[event.author])
 
     def question(self, number: int) -> Question:
         """Return the question of the unit that has this number."""
@@ -285,10 +288,11 @@ class Workshop:
     def fill(self, units: int, first: int = 0) -> "Workshop":
         """Append the history of so many units, a thousand events a commit."""
         with self.writer() as writer:
-            for submissions in batched(self.history(units, first), EVENTS_A_COMMIT):
-                for submission in submissions:
-                    writer.stage(submission)
-                writer.commit()
+            for count, submission in enumerate(self.history(units, first), 1):
+                writer.stage(submission)
+                if count % EVENTS_A_COMMIT == 0:
+                    writer.commit()
+            writer.commit()
         return self
 
 
