@@ -31,6 +31,7 @@ from ledger.log import open_reader
 from ledger.projections.audit import Options, verify_ledger
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
+from ledger.projections.stored import StoredPayloads
 from ledger.writer import Submission
 from tests.workshop import BEGAN, EVENTS_A_COMMIT, Workshop, batched
 
@@ -163,7 +164,7 @@ class Bench:
             size = reader.events.size()
             read = seconds(lambda: sum(1 for _ in reader.events.read(0, size)))
             tables = Tables(self.home / "replay.db")
-            fold = Fold(tables, reader.events)
+            fold = Fold(tables, StoredPayloads(reader.store))
             took = seconds(fold.catch_up)
             tables.close()
         self.table.line(
