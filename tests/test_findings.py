@@ -1,0 +1,342 @@
+"""Every finding: a history that shows it, and the same one just beside the edge."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import pytest
+
+from ledger import codec
+from ledger.events import Evidence
+from ledger.projections.fold import Fold
+from ledger.projections.materialize import Tables
+from tests.simulator import BAR, History
+from tests.test_rules_table import findings_documented
+
+SECOND = timedelta(seconds=1)
+MICROSECOND = timedelta(microseconds=1)
+NOTHING = timedelta(0)
+OTHER = sha256(b"another").hexdigest()
+SALT = sha256(b"salt").hexdigest()
+CANARY = "canary-6d0c2f4e9b8a41f7a3e5c0d9b7a61e24"
+
+
+class Edge(NamedTuple):
+    """A history that a value makes, the value that shows a finding, and its neighbour.
+
+    `stops` is which forecast event, by number, does not count because of it; None
+    where all do.
+    """
+
+    tell: Callable[[History, Any], None]
+    shows: Any
+    beside: Any
+    stops: int | None = None
+
+
+def sealed_after_the_cutoff(history: History, after: timedelta) -> None:
+    question = history.question(cutoff_at=history.now)
+    history.now += after
+    history.seal(question)
+
+
+def sealed_after_a_record(history: History, status: str) -> None:
+    question = history.question()
+    history.open(question)
+    history.record(question, status, author="resolver")
+    history.seal(question)
+
+
+def started_before_the_seal(history: History, before: timedelta) -> None:
+    question = history.question()
+    sealed_at = history.now
+    history.seal(question)
+    history.wait(hours=3)
+    history.resolve(question, started_at=sealed_at - before)
+
+
+def published_before_the_seal(history: History, before: timedelta) -> None:
+    question = history.question()
+    sealed_at = history.now
+    history.seal(question)
+    history.wait(hours=3)
+    history.resolve(question, published_at=sealed_at - before)
+
+
+def made_before_it_came(history: History, before: timedelta) -> None:
+    history.seal(history.question(), created_at=history.now - before)
+
+
+def sealed_on_a_question(history: History, bar: str) -> None:
+    history.seal(history.question(acceptance_hash=BAR), forecaster="rival")
+    history.now -= SECOND
+    history.seal(history.question(acceptance_hash=bar))
+    history.wait(seconds=1)
+
+
+def sealed_under_a_suite(history: History, suite_hash: str | None) -> None:
+    sound = codec.suite_hash(history.manifest)
+    history.seal(history.question(), suite_hash=suite_hash or sound)
+
+
+def judged_by_a_bar(history: History, bar: str | None) -> None:
+    question = history.question(acceptance_hash=BAR)
+    history.seal(question)
+    history.wait(hours=3)
+    history.resolve(question, acceptance_hash=bar)
+
+
+def sealed_twice(history: History, forecaster: str) -> None:
+    question = history.question()
+    history.seal(question)
+    history.seal(question, "0.1", forecaster=forecaster)
+
+
+def resolved_before_the_cutoff(history: History, before: timedelta) -> None:
+    question = history.question()
+    history.seal(question)
+    history.now = question.cutoff_at - before
+    history.resolve(question)
+
+
+def amended_in(history: History, changes: dict[str, Any]) -> None:
+    question = history.question()
+    history.seal(question)
+    history.wait(hours=3)
+    history.resolve(question)
+    history.resolve(question, **changes)
+
+
+def evidence_from_after(history: History, after: timedelta) -> None:
+    seen = Evidence(cutoff_at=history.now + after)
+    history.seal(history.question(), evidence=seen)
+
+
+def trained_until(history: History, before: timedelta) -> None:
+    question = history.question()
+    out = history.now + 60 * SECOND
+    history.seal(question, evidence=Evidence(training_cutoff_at=out - before))
+    history.wait(hours=3)
+    history.resolve(question, published_at=out)
+
+
+def failing_by(history: History, mode: str) -> None:
+    history.seal(history.question(), failure_modes=(f"as in {mode} twice",))
+
+
+def hidden(history: History) -> tuple[Any, str]:
+    """Seal a vector hidden; return its question and the event's id."""
+    question = history.question()
+    draft = history.draft_seal(question, probabilities=history.vector(question, "0.8"))
+    committed = codec.commitment(draft, parent=None, salt=SALT)
+    return question, history.seal(question, "", commitment=committed)
+
+
+def revealed_as(history: History, p: str) -> None:
+    question, sealed = hidden(history)
+    history.update(question, sealed, p, opens=sealed, salt=SALT)
+
+
+def hidden_until(history: History, after: timedelta) -> None:
+    question, _ = hidden(history)
+    history.now = question.resolve_by + timedelta(hours=168) + after
+    history.resolve(question)
+
+
+def sealed_apart(history: History, apart: timedelta) -> None:
+    question = history.question()
+    first_at = history.now
+    history.seal(question)
+    history.now = first_at + timedelta(seconds=3600) + apart
+    history.seal(question, forecaster="rival")
+
+
+def stolen_since(history: History, since: int) -> None:
+    history.seal(history.question())
+    stolen = {"forecaster": since}
+    new_key = {"forecaster": "forecaster#2"}
+    history.add(history.charter(2, compromised_since=stolen, keys=new_key))
+
+
+def received_after(history: History, gone: timedelta) -> None:
+    history.seal(history.question())
+    history.now += gone - SECOND
+    history.seal(history.question("d-2"))
+
+
+def asked_and_left(history: History, after: timedelta) -> None:
+    question = history.question()
+    history.open(question)
+    history.now = question.cutoff_at + after
+    # The suite's time has come as far as its last event.
+    history.seal(history.question("d-2"))
+
+
+VOIDED = {"status": "VOID", "outcome": None, "reason_code": "flaky"}
+EDGES: dict[str, Edge] = {
+    "late": Edge(sealed_after_the_cutoff, MICROSECOND, NOTHING, 0),
+    "after-resolution": Edge(sealed_after_a_record, "CENSORED", "PENDING", 0),
+    "after-start": Edge(started_before_the_seal, NOTHING, -MICROSECOND, 0),
+    "known-before-sealing": Edge(published_before_the_seal, NOTHING, -MICROSECOND, 0),
+    "backdated": Edge(made_before_it_came, 3600 * SECOND + MICROSECOND, 3600 * SECOND),
+    "question-hash-mismatch": Edge(sealed_on_a_question, OTHER, BAR, 1),
+    "suite-hash-mismatch": Edge(sealed_under_a_suite, OTHER, None, 0),
+    "acceptance-hash-mismatch": Edge(judged_by_a_bar, OTHER, BAR),
+    "duplicate-unit": Edge(sealed_twice, "native", "rival", 1),
+    "resolved-early": Edge(resolved_before_the_cutoff, MICROSECOND, NOTHING),
+    "amended": Edge(amended_in, VOIDED, {"note": "checked twice"}),
+    "evidence-after-sealing": Edge(evidence_from_after, MICROSECOND, NOTHING),
+    "training-after-label": Edge(trained_until, NOTHING, MICROSECOND),
+    "canary-leak": Edge(failing_by, CANARY, CANARY[:-1]),
+    "commitment-mismatch": Edge(revealed_as, "0.9", "0.8", 0),
+    "commitment-unopened": Edge(hidden_until, MICROSECOND, NOTHING, 0),
+    "unmatched-timing": Edge(sealed_apart, MICROSECOND, NOTHING),
+    "compromised-key": Edge(stolen_since, 2, 3, 0),
+    "clock-skew": Edge(received_after, NOTHING, MICROSECOND),
+    "unforecast": Edge(asked_and_left, NOTHING, -MICROSECOND),
+}
+
+
+def told(edge: Edge, value: object) -> History:
+    history = History(canaries=[sha256(CANARY.encode()).hexdigest()])
+    edge.tell(history, value)
+    return history
+
+
+def rules(tables: Tables) -> set[str]:
+    found = tables.connection.execute("SELECT rule FROM findings")
+    return {rule for (rule,) in found}
+
+
+def eligible(tables: Tables) -> list[int]:
+    found = tables.connection.execute("SELECT eligible FROM forecasts ORDER BY seq")
+    return [flag for (flag,) in found]
+
+
+def test_every_finding_that_is_documented_is_shown_here() -> None:
+    assert list(EDGES) == list(findings_documented())
+
+
+@pytest.mark.parametrize("rule", EDGES)
+def test_a_history_shows_a_finding_and_its_neighbour_does_not(rule: str) -> None:
+    edge = EDGES[rule]
+    assert rule in rules(told(edge, edge.shows).folded())
+    assert rule not in rules(told(edge, edge.beside).folded())
+
+
+@pytest.mark.parametrize("rule", EDGES)
+def test_the_document_says_which_findings_keep_a_vector_from_counting(
+    rule: str,
+) -> None:
+    edge = EDGES[rule]
+    says_so = findings_documented()[rule].startswith("no")
+    assert says_so == (edge.stops is not None)
+    if edge.stops is not None:
+        assert eligible(told(edge, edge.shows).folded())[edge.stops] == 0
+
+
+@pytest.mark.parametrize("rule", EDGES)
+def test_a_finding_that_only_tells_lets_the_vector_count(rule: str) -> None:
+    edge = EDGES[rule]
+    if edge.stops is None:
+        assert 0 not in eligible(told(edge, edge.shows).folded())
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 3])
+@pytest.mark.parametrize("rule", EDGES)
+def test_findings_are_the_same_however_the_log_is_read(rule: str, stretch: int) -> None:
+    history = told(EDGES[rule], EDGES[rule].shows)
+    tables = Tables()
+    for size in range(1, history.size() + 1):
+        Fold(tables, history.until(size), stretch=stretch).catch_up()
+    assert tables.digests() == history.folded().digests()
+
+
+# --- What time brings, more closely -----------------------------------------------------
+
+
+def found(history: History) -> list[tuple[int, str]]:
+    rows = history.folded().connection.execute(
+        "SELECT seq, rule FROM findings ORDER BY seq, rule"
+    )
+    return rows.fetchall()
+
+
+def test_a_unit_that_was_not_forecast_in_time_and_then_late_is_late_and_no_more() -> (
+    None
+):
+    history = History()
+    question = history.question()
+    history.open(question)
+    history.wait(hours=3)
+    history.open(history.question("d-2"))
+    assert found(history) == [(2, "unforecast")]
+    history.seal(question)
+    assert found(history) == [(4, "late")]
+
+
+def test_another_suite_s_time_brings_nothing_to_light_here() -> None:
+    history = History()
+    question = history.question()
+    history.open(question)
+    history.wait(hours=3)
+    history.add(history.charter(2))
+    assert found(history) == []
+
+
+def test_a_hidden_vector_that_was_opened_in_time_is_not_unopened() -> None:
+    history = History()
+    question, sealed = hidden(history)
+    history.update(question, sealed, "0.8", opens=sealed, salt=SALT)
+    history.now = question.resolve_by + timedelta(hours=169)
+    history.resolve(question)
+    assert found(history) == []
+
+
+def test_one_wrong_reveal_is_flagged_and_the_right_one_still_opens() -> None:
+    history = History()
+    question, sealed = hidden(history)
+    history.update(question, sealed, "0.9", opens=sealed, salt=SALT)
+    history.update(question, sealed, "0.8", opens=sealed, salt=SALT)
+    assert found(history) == [(3, "commitment-mismatch")]
+    assert eligible(history.folded())[0] == 1
+
+
+def test_every_entry_that_borrows_its_time_is_named() -> None:
+    history = History()
+    for number in range(3):
+        history.seal(history.question(f"d-{number}"))
+        history.now -= SECOND
+    assert found(history) == [(3, "clock-skew"), (4, "clock-skew")]
+
+
+# --- What may move without being an amendment, and what may not --------------------------
+
+STARTS: dict[str, tuple[dict[str, timedelta], list[tuple[int, str]]]] = {
+    "the same start": ({"started_at": NOTHING}, []),
+    "a start that is moved": ({"started_at": SECOND}, [(4, "amended")]),
+    "no start": ({}, []),
+}
+
+
+@pytest.mark.parametrize(("changes", "flagged"), STARTS.values(), ids=STARTS)
+def test_a_start_of_work_that_was_said_while_pending_may_not_move_unseen(
+    changes: dict[str, timedelta], flagged: list[tuple[int, str]]
+) -> None:
+    history = History()
+    question = history.question()
+    history.seal(question)
+    began = history.now
+    history.open(question, started_at=began)
+    history.wait(hours=3)
+    history.resolve(question, **{name: began + by for name, by in changes.items()})
+    assert found(history) == flagged
+
+
+def test_who_only_opens_questions_cannot_say_that_an_outcome_was_published() -> None:
+    history = History()
+    question = history.question()
+    history.seal(question)
+    history.open(question, published_at=history.now - timedelta(days=1))
+    assert eligible(history.folded()) == [1]
