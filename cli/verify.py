@@ -34,59 +34,66 @@ _MARKS: dict[Verdict, tuple[str, str]] = {
 _HEX_DIGITS = 64
 
 
+Where = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DIR|BUNDLE",
+        help="A ledger's folder, or an exported bundle (default: the ledger).",
+        show_default=False,
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="A checkpoint that you kept (- for stdin): the log must extend it.",
+        show_default=False,
+    ),
+]
+LogKey = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VKEY",
+        help="The log's verifier key, as you know it.",
+        show_default=False,
+    ),
+]
+Genesis = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="The event id of entry 0.", show_default=False),
+]
+Witnesses = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VKEY",
+        help="A witness's verifier key, to check its lines (repeatable).",
+        show_default=False,
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many processes check signatures (default: one a core).",
+        show_default=False,
+    ),
+]
+Findings = Annotated[
+    bool,
+    typer.Option(help="Fold the log once more for what it shows about its forecasts."),
+]
+
+
 def verify_command(
-    where: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DIR|BUNDLE",
-            help="A ledger's folder, or an exported bundle (default: the ledger).",
-            show_default=False,
-        ),
-    ] = None,
+    where: Where = None,
     *,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A checkpoint that you kept (- for stdin): the log must extend it.",
-            show_default=False,
-        ),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VKEY",
-            help="The log's verifier key, as you know it.",
-            show_default=False,
-        ),
-    ] = None,
-    genesis: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The event id of entry 0.", show_default=False),
-    ] = None,
-    witness: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VKEY",
-            help="A witness's verifier key, to check its lines (repeatable).",
-            show_default=False,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many processes check signatures (default: one a core).",
-            show_default=False,
-        ),
-    ] = None,
-    findings: Annotated[
-        bool,
-        typer.Option(
-            help="Fold the log once more for what it shows about its forecasts."
-        ),
-    ] = True,
+    against: Against = None,
+    key: LogKey = None,
+    genesis: Genesis = None,
+    witness: Witnesses = None,
+    jobs: Jobs = None,
+    findings: Findings = True,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
