@@ -10,7 +10,7 @@ _PLACES_SHOWN = 3
 
 # Why a row, a forecast or an outcome can be left out, as the report says it.
 REASONS = {
-    "unreadable": "no row that can be read",
+    "unreadable": "that cannot be read",
     "columns": "with more or fewer values than the header has names",
     "not-unicode": "with bytes that are no text (another --encoding?)",
     "not-one-value": "with a list or an object where one value is needed",
