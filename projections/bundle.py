@@ -6,6 +6,7 @@ judges them, and `docs/bundles.md` describes them for readers in other languages
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -51,7 +52,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ledger: str
     origin: str
     checkpoint: str
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=1)]
     received_at: str
     suites: dict[str, str]
     query: Query

@@ -677,6 +677,43 @@ def test_a_shorter_log_cannot_tell(
     assert "12 entries, and the log has 11" in report.check("bundles").detail
 
 
+def test_rows_are_not_computed_from_a_log_that_breaks_its_rules(
+    workshop: Workshop, bundle: Path, tmp_path: Path
+) -> None:
+    forger = Forger(workshop, tmp_path)
+    event = workshop.signed(workshop.sealed("ab" * 32, 50), key_of("mallory"))
+    forger.replace(4, event)
+    report = verify_bundle(bundle, forger.folder)
+    assert report.exit_code == 1
+    assert report.check("rules").ok is False
+    check = report.check("bundles")
+    assert check.ok is False
+    assert (
+        "the first 12 entries are not those that its checkpoint signed" in check.detail
+    )
+
+
+def test_a_log_that_cannot_be_read_checks_no_bundle(
+    workshop: Workshop, bundle: Path, tmp_path: Path
+) -> None:
+    forger = Forger(workshop, tmp_path)
+    forger.change(0, "payload", b'nonsense with "type":"SuiteFrozen"')
+    report = verify_bundle(bundle, forger.folder)
+    assert report.exit_code == 1
+    assert report.check("bundles").verdict == "uncheckable"
+
+
+@pytest.mark.parametrize("page", [1, 3, 5])
+def test_a_damaged_database_is_no_traceback(
+    workshop: Workshop, bundle: Path, tmp_path: Path, page: int
+) -> None:
+    forger = Forger(workshop, tmp_path)
+    content = bytearray(forger.folder.log.read_bytes())
+    content[page * 4096 : page * 4096 + 2048] = bytes(2048)
+    forger.folder.log.write_bytes(content)
+    assert verify_bundle(bundle, forger.folder).exit_code == 1
+
+
 def test_a_bundle_by_another_version_of_the_program_is_recomputed(
     workshop: Workshop, copy: Copy
 ) -> None:
