@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.errors import RefusedError
@@ -21,6 +21,9 @@ from ledger.projections.exact import (
     ppm_vector,
     weighted_mean,
 )
+
+# A busy machine is slow, and that says nothing about a number.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,7 @@ def test_shares_become_parts_per_million_by_the_largest_remainder(
     assert largest_remainder([Fraction(share) for share in shares]) == ppm
 
 
+@UNHURRIED
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=8).filter(any))
 def test_quantised_shares_sum_to_one_and_are_off_by_less_than_a_millionth(
     counts: list[int],
@@ -109,6 +113,7 @@ def test_the_thread_s_own_decimal_context_changes_no_logarithm() -> None:
         getcontext().prec = before
 
 
+@UNHURRIED
 @given(st.integers(1, PPM))
 def test_a_logarithm_agrees_with_twice_as_many_digits(p_ppm: int) -> None:
     exact = (Decimal(p_ppm) / PPM).ln() / Decimal(2).ln()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.projections.columns import NEVER
@@ -91,6 +91,7 @@ def test_no_probability_on_what_happened_is_minus_infinity_only_unclipped() -> N
     assert found.piconats_clipped == -6_907_755_278_982
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, PPM), st.integers(0, 1)), min_size=1))
 def test_many_vectors_score_as_each_does(pairs: list[tuple[int, int]]) -> None:
     rows = np.array([binary(p) for p, _ in pairs])
