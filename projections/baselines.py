@@ -137,7 +137,9 @@ class Walk:
                 counts, total, Fraction(competitor.prior_count or 0)
             )
         r1 = self.rates(population(manifest), manifest)
-        longest = len(self._past.outcome) * weight.denominator + weight.numerator
+        # One more than was counted, since a factor has to fit even without any count.
+        most = len(self._past.outcome) + 1
+        longest = most * weight.denominator + weight.numerator
         width = _width(longest * int(r1.denominator.max(initial=1)))
         counts, total = counts.astype(width), total.astype(width)
         below = r1.denominator.astype(width)
@@ -149,7 +151,7 @@ class Walk:
 
     def _unweighted(self, counts: Integers, total: Integers, prior: Fraction) -> Rates:
         added = prior.numerator * self._answers
-        width = _width(len(self._past.outcome) * prior.denominator + added)
+        width = _width((len(self._past.outcome) + 1) * prior.denominator + added)
         counts, total = counts.astype(width), total.astype(width)
         return Rates(
             numerators=counts * prior.denominator + prior.numerator,

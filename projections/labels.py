@@ -48,7 +48,7 @@ def labels(
         "under_covered": not covered["is_met"],
         "small_sample": is_small,
         "few_clusters": counts["clusters"] < statistics.few_clusters,
-        "single_cluster": counts["clusters"] <= 1,
+        "single_cluster": counts["clusters"] == 1,
     }
     return [label for label in LABELS if deserved[label]]
 

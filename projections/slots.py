@@ -7,6 +7,8 @@ of work (METRICS §19). A unit's score is the weighted mean over its own chain, 
 that updates are never counted as independent.
 """
 
+import re
+
 import msgspec
 import numpy as np
 
@@ -22,6 +24,8 @@ INITIAL, FINAL, ALL, TIME_WEIGHTED, AT_LEAD = (
     "at_lead:",
 )
 
+# As a suite's `headline` spells it.
+_LEAD = re.compile(rf"{AT_LEAD}([1-9][0-9]{{0,5}})")
 _INT64_MAX = 2**63 - 1
 
 
@@ -54,14 +58,14 @@ def weights(slot: str, chains: Chains) -> Integers:
             following_in_group(chains.chain, chains.sealed_us), chains.end_us
         )
         return np.maximum(until - chains.sealed_us, 0)
-    hours = slot.removeprefix(AT_LEAD)
-    if hours == slot or not (hours.isascii() and hours.isdigit()):
+    lead = _LEAD.fullmatch(slot)
+    if lead is None:
         msg = (
             f"there is no slot {slot!r}: take initial, final, all, time_weighted or "
             "at_lead:<hours>"
         )
         raise UsageError(msg)
-    latest = chains.resolve_by_us - int(hours) * HOUR_US
+    latest = chains.resolve_by_us - int(lead[1]) * HOUR_US
     return _is_last(chains, chains.sealed_us <= latest)
 
 
