@@ -48,12 +48,18 @@ class Source(msgspec.Struct, frozen=True):
 
         Raises `UnfitError` for a list, an object, or what is no Unicode text.
         """
+        if len(self.parts) == 1:
+            ((text, column),) = self.parts
+            if column is None:
+                return text or None
+            if not text:
+                return cell(row, column) or None
         made = []
         for text, column in self.parts:
             made.append(text)
             if column is not None:
                 value = cell(row, column)
-                if value in (None, ""):
+                if not value:
                     return None
                 made.append(value)
         return "".join(made) or None

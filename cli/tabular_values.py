@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal
+from functools import lru_cache
 
 import msgspec
 
@@ -38,36 +39,46 @@ def instant(text: str, field: str, reading: Reading, note: Note) -> datetime:
     Raises `UnfitError` for what is no instant, and for a missing zone that may not be
     taken as UTC.
     """
+    read, unfit, conversions = _instant(text, reading.assume_utc)
+    if read is None:
+        raise UnfitError(unfit, f"{field} {text[:_SHOWN]!r}")
+    for conversion in conversions:
+        note(conversion)
+    return read
+
+
+@lru_cache(maxsize=4_096)
+def _instant(
+    text: str, assume_utc: bool
+) -> tuple[datetime | None, str, tuple[str, ...]]:
+    """Return an instant, or why there is none, and what was converted.
+
+    Times recur in a table, a row for each forecast, so they are remembered.
+    """
     shifted = _SHIFTED.fullmatch(text)
     try:
         if shifted is None:
-            return _instant(text, reading, note)
-        start = _instant(shifted[1].strip(), reading, note)
-        note("shifted")
-        return parse_draft_instant(shifted[2], start)
-    except UnfitError as error:
-        raise UnfitError(error.reason, f"{field} {text[:_SHOWN]!r}") from None
+            return _in_utc(text, assume_utc)
+        start, unfit, conversions = _instant(shifted[1].strip(), assume_utc)
+        if start is None:
+            return None, unfit, ()
+        return parse_draft_instant(shifted[2], start), "", (*conversions, "shifted")
     except (ValueError, OverflowError):
-        raise UnfitError("not-a-time", f"{field} {text[:_SHOWN]!r}") from None
+        return None, "not-a-time", ()
 
 
-def _instant(text: str, reading: Reading, note: Note) -> datetime:
-    if _is_day(text):
-        if not reading.assume_utc:
-            raise UnfitError("time-without-zone")
-        note("date-only")
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    given = datetime.fromisoformat(text)
-    if _BEYOND_MICROSECONDS.search(text):
-        note("cut")
-    if given.tzinfo is None:
-        if not reading.assume_utc:
-            raise UnfitError("time-without-zone")
-        note("assumed-utc")
-        return given.replace(tzinfo=UTC)
-    if given.utcoffset():
-        note("to-utc")
-    return given.astimezone(UTC)
+def _in_utc(
+    text: str, assume_utc: bool
+) -> tuple[datetime | None, str, tuple[str, ...]]:
+    given, cut = datetime.fromisoformat(text), _BEYOND_MICROSECONDS.search(text)
+    conversions = ("cut",) if cut else ()
+    if given.tzinfo is not None:
+        moved = ("to-utc",) if given.utcoffset() else ()
+        return given.astimezone(UTC), "", conversions + moved
+    if not assume_utc:
+        return None, "time-without-zone", ()
+    how = "date-only" if _is_day(text) else "assumed-utc"
+    return given.replace(tzinfo=UTC), "", (*conversions, how)
 
 
 def _is_day(text: str) -> bool:
