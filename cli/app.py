@@ -59,6 +59,16 @@ COMMANDS = {
     "show": Entry(
         READ, "show:show", "Show one event, its key and its place in the tree."
     ),
+    "lineage": Entry(
+        READ,
+        "lineage:lineage",
+        "Show each chain of a unit, what counts of it and why not, and its outcome.",
+    ),
+    "open": Entry(
+        READ,
+        "open:open_units",
+        "List what is due, overdue and pending, and who has not forecast it.",
+    ),
     "status": Entry(
         READ, "status:status", "Tell how far the ledger is and what it holds."
     ),

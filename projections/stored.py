@@ -10,6 +10,7 @@ from ledger.projections.fold import Fold, Progress
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload
 from ledger.projections.report import Report
+from ledger.projections.suites import Frozen
 from ledger.store import Row, Store
 
 _CANTOPEN, _READONLY = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
@@ -49,11 +50,20 @@ def open_report(
     Where `projections.db` cannot be written, the tables are made in memory. Raises
     `UncheckableError` where it is damaged.
     """
+    with open_tables(folder, store, progress) as (tables, frozen):
+        yield Report(tables, frozen, folder.blobs.get)
+
+
+@contextmanager
+def open_tables(
+    folder: Folder, store: Store, progress: Progress | None = None
+) -> Iterator[tuple[Tables, Frozen]]:
+    """Give the tables of a ledger as `open_report` does, and what the log froze."""
     try:
         with closing(_open_tables(folder)) as tables:
             fold = Fold(tables, StoredPayloads(store))
             fold.catch_up(progress)
-            yield Report(tables, fold.frozen, folder.blobs.get)
+            yield tables, fold.frozen
     except sqlite3.DatabaseError as error:
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error
