@@ -14,6 +14,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.rows import Row, rows
 from ledger.projections.suites import Frozen, SuiteVersion
 from ledger.projections.tables import ReportRow
+from ledger.suite_table import listed
 
 
 def no_files(digest: str) -> None:
@@ -66,7 +67,11 @@ class Report:
             if forecaster in {None, row["forecaster"]}
         ]
         if forecaster is not None and not found:
-            msg = f"no row is {forecaster!r}'s: `ledger suite show` lists competitors"
+            known = {each.name for of in chosen for each in of.manifest.competitors}
+            msg = (
+                f"{forecaster!r} has no rows: of {listed(sorted(known))}, those have "
+                "that seal or are past rates without a half-life"
+            )
             raise UsageError(msg)
         return found
 

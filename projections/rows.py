@@ -43,7 +43,7 @@ def rows(
     `UsageError` for a slot or grouping that there is not.
     """
     manifest = field.board.suite.manifest
-    chosen = slot or manifest.headline
+    chosen = manifest.headline if slot is None else slot
     parts = Parts(field.board, (*manifest.report_by, *manifest.slices, *by))
     for competitor in manifest.competitors:
         if not field.competes(competitor):

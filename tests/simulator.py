@@ -82,9 +82,14 @@ def suite(name: str = SUITE, **changes: Any) -> SuiteManifest:
 class History:
     """A log that grows by one event a second from 09:00 on."""
 
-    def __init__(self, manifest: SuiteManifest | None = None, **changes: Any) -> None:
+    def __init__(
+        self,
+        manifest: SuiteManifest | None = None,
+        blobs: dict[str, bytes] | None = None,
+        **changes: Any,
+    ) -> None:
         self.entries: list[Payload] = []
-        self.state = State(Index(None), {}.get)
+        self.state = State(Index(None), (blobs or {}).get)
         self.now = BEGAN
         self.ledger: str | None = None
         self.ledger = self.add(self.charter())
