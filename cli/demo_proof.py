@@ -6,6 +6,7 @@ from typing import Any
 
 from ledger.cli.demo_stage import KEPT_NOTE, LEDGER, Stage
 
+_LINES_OF_EXPORT = 5
 # The one vector that is forged: its forecaster would rather have been more doubtful.
 _BYTES, _FORGED = b'"pass":"0.8"', b'"pass":"0.1"'
 
@@ -90,9 +91,7 @@ def verify(stage: Stage) -> dict[str, Any]:
         "against the checkpoint that the auditor kept before the outcomes: a history "
         "that was cut short or rewritten since would not fit it.",
     )
-    stage.ledger("verify", "--against", KEPT_NOTE)
-    report: dict[str, Any] = stage.asked("verify", "--against", KEPT_NOTE).json()
-    return report
+    return stage.report("verify", "--against", KEPT_NOTE)
 
 
 def export(stage: Stage) -> dict[str, Any]:
@@ -102,10 +101,8 @@ def export(stage: Stage) -> dict[str, Any]:
         "Rows as JSON, CSV and Parquet with the checkpoint that they were computed at, "
         "signed by the evaluator. Whoever receives it recomputes each row from the log.",
     )
-    stage.ledger("export", "bundle")
-    stage.ledger("verify", "bundle")
-    report: dict[str, Any] = stage.asked("verify", "bundle").json()
-    return report
+    stage.ledger("export", "bundle", shown=_LINES_OF_EXPORT)
+    return stage.report("verify", "bundle")
 
 
 def forge(stage: Stage) -> dict[str, Any]:
@@ -120,10 +117,7 @@ def forge(stage: Stage) -> dict[str, Any]:
     shutil.copytree(stage.folder / LEDGER, copy)
     place = _change_a_byte(copy)
     stage.say(f"\n  {place}: {_BYTES.decode()} is now {_FORGED.decode()}")
-    stage.ledger("verify", "--ledger", "forged", expected=1)
-    report: dict[str, Any] = stage.asked(
-        "verify", "--ledger", "forged", expected=1
-    ).json()
+    report = stage.report("verify", "--ledger", "forged", expected=1)
     stage.say(
         "\nThe honest ledger still verifies, and whoever holds a receipt or a checkpoint "
         "can tell\nthe two apart."

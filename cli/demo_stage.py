@@ -17,7 +17,7 @@ import msgspec
 from ledger.cli import render
 from ledger.errors import LedgerError
 
-_WIDTH = 88
+_WIDTH, _WIDTH_OF_OUTPUT, _INDENT = 88, 160, "  "
 _ENTRY = "from ledger.cli.main import main; main()"
 LEDGER, KEPT_NOTE = "demo", "kept.note"
 
@@ -89,12 +89,20 @@ class Stage:
         command = f"ledger {' '.join(arguments)}"
         self.say(render.styled(f"\n$ {command}", "cyan", sys.stdout))
         done = self._run(arguments)
-        lines = (done.stdout + done.stderr).rstrip("\n").split("\n")
+        lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
         for line in lines[:shown]:
-            self.say(f"  {line}".rstrip())
+            self.say("\n".join(_wrapped(line)))
         if len(lines) > shown > 0:
             self.say(f"  … {len(lines) - shown} more lines")
         return self._judged(command, done, expected)
+
+    def report(self, *arguments: str, expected: int = 0) -> dict[str, Any]:
+        """Show what a command prints, or return its JSON where nobody is shown it."""
+        if not self._silent:
+            self.ledger(*arguments, expected=expected)
+            return {}
+        found: dict[str, Any] = self.asked(*arguments, expected=expected).json()
+        return found
 
     def asked(self, *arguments: str, expected: int = 0) -> Ran:
         """Run a command for its JSON, without showing it."""
@@ -122,3 +130,17 @@ class Stage:
         ran = Ran(command=command, exit_status=expected, stdout=done.stdout)
         self.ran.append(ran)
         return ran
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line of output, indented, and broken where it is too long to read."""
+    return textwrap.wrap(
+        line,
+        _WIDTH_OF_OUTPUT,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT * 4,
+        replace_whitespace=False,
+        drop_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
