@@ -55,21 +55,27 @@ def watched(rows: Iterable[Item]) -> Iterator[Item]:
 
 @contextmanager
 def _sink(out: str) -> Iterator[BinaryIO]:
-    """Give stdout, or a file that appears under its name once it is complete."""
+    """Give stdout, or a file that appears under its name once it is complete.
+
+    What is there and is no file, such as a pipe, is written to as it is.
+    """
     if out == STANDARD:
         yield sys.stdout.buffer
         return
     path = Path(out)
-    partial = path.with_name(f".{path.name}.partial")
+    is_file = path.is_file() or not path.exists()
+    written = path.with_name(f".{path.name}.partial") if is_file else path
     try:
-        with partial.open("wb") as sink:
+        with written.open("wb") as sink:
             yield sink
-        partial.replace(path)
+        if is_file:
+            written.replace(path)
     except OSError as error:
         msg = f"{path} cannot be written: {error}"
         raise UsageError(msg) from error
     finally:
-        partial.unlink(missing_ok=True)
+        if is_file:
+            written.unlink(missing_ok=True)
 
 
 def _say(

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -888,6 +890,19 @@ def test_drafts_go_to_a_file_and_the_report_to_stdout(tmp_path: Path) -> None:
     assert shown.object["used"] == 1
     assert shown.stderr == ""
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == 2
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    file, pipe = tmp_path / "table.csv", tmp_path / "pipe"
+    file.write_text("id,p\nq-1,0.5\n")
+    os.mkfifo(pipe)
+    words = ["import", "csv", str(file), *BINARY, "--out", str(pipe)]
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_text)
+        Console(tmp_path).must(*words)
+
+    assert len(read.result().splitlines()) == 2
+    assert pipe.is_fifo()
 
 
 def test_a_table_may_come_from_stdin(tmp_path: Path) -> None:

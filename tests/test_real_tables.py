@@ -220,3 +220,53 @@ def test_the_missing_row_of_a_run_is_a_missing_outcome(
     assert counts["pending"] + counts["overdue"] == 1
     # The published rate counts what is missing as failed: 202 of 730.
     assert round(100 * 202 / counts["units"], 2) == 27.67
+
+
+# --- Questions in JSON ----------------------------------------------------------------
+
+QUESTIONS = """
+[set]
+id = "id"
+text = "{title}\\n\\n{body}"
+tag.source = "data_source"
+opened_at = "created_date"
+cutoff_at = "metadata.close_time"
+resolve_by = "resolution_date"
+outcome = "resolution"
+published_at = "resolution_date"
+
+[forecasters]
+market = "metadata.market_prob"
+
+[outcomes]
+true = "yes"
+false = "no"
+"""
+
+
+def test_questions_whose_times_name_no_zone_are_refused_until_somebody_says_utc(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    file = shared_data / "consistency_forecasting" / "questions.jsonl.gz"
+    (tmp_path / "map.toml").write_text(QUESTIONS)
+    words = ("import", "jsonl", file, "--map", tmp_path / "map.toml")
+    naive = Console(tmp_path).run(*words)
+    shown = Console(tmp_path).must(*words, "--assume-utc", "--json")
+    report = json.loads(shown.stderr)
+    questions = {
+        each["question"]["id"]: each["question"]
+        for each in shown.objects
+        if "question" in each
+    }
+
+    assert naive.code == 2
+    assert "skipped: 242 rows with a time that names no zone" in naive.stderr
+    assert "say --assume-utc" in naive.stderr
+    # One market closed less than a second after it had resolved.
+    assert report["skipped"]["times-out-of-order"]["count"] == 1
+    assert (report["rows"], report["used"], len(questions)) == (242, 241, 241)
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for written in map(json.loads, lines):
+            if written["id"] in questions:
+                text = f"{written['title']}\n\n{written['body']}"
+                assert questions[written["id"]]["text"] == text
