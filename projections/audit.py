@@ -28,6 +28,7 @@ from ledger.errors import (
 from ledger.folder import Folder, Settings
 from ledger.grammar import HEX_PATTERN
 from ledger.projections.audit_log import (
+    STRETCH,
     JudgedLog,
     Options,
     Progress,
@@ -165,8 +166,11 @@ def _around(store: Store) -> Around | None:
 
 
 def _signatures(log: Path, entries: Entries, around: Around, jobs: int) -> Signatures:
-    if jobs > 1 and around.last is not None and around.last >= WORTH_A_PROCESS:
-        return PooledSignatures(log, entries, jobs - 1)
+    """Return who checks the signatures: other processes too, where that is worth it."""
+    last = around.last or 0
+    workers = min(jobs - 1, last // STRETCH)
+    if workers > 0 and last >= WORTH_A_PROCESS:
+        return PooledSignatures(log, entries, workers)
     return InlineSignatures()
 
 

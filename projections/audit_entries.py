@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from ledger import codec
+from ledger.charters import gaps
 from ledger.clock import parse_instant
 from ledger.entry import ENTRY_BYTES_MAX, Recorded, entry_bytes, leaf_hash
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
@@ -193,7 +194,9 @@ class EntryPass:
         """Return whether the door would let every event in again, in this order."""
         if self._rules_stopped is not None:
             return self._rules_stopped
-        return holds("rules", self._lawful, "each event may follow those before it")
+        admitted = [str(gap) for gap in gaps(self.charters)]
+        detail = "; ".join(["each event may follow those before it", *admitted])
+        return holds("rules", self._lawful, detail)
 
 
 def _faults(row: RawEntry, expected: int, received_before: str) -> list[str]:

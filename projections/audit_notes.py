@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ledger.charters import Charters, Gap, gaps, log_keys_ever
 from ledger.checkpoint import (
     Checkpoint,
     open_checkpoint,
@@ -28,13 +29,12 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.audit_storage import Around, StoredHead
-from ledger.suite import CharterManifest
 
 
 class LogKeys:
     """Which keys the log had when, as its charters say."""
 
-    def __init__(self, charters: Sequence[tuple[int, CharterManifest]]) -> None:
+    def __init__(self, charters: Charters) -> None:
         """Take the charters by the positions that they stand at, ascending."""
         self._charters = charters
 
@@ -43,19 +43,21 @@ class LogKeys:
         """The log's name, which no charter can change; None without a charter."""
         return self._charters[0][1].origin if self._charters else None
 
+    @property
+    def gaps(self) -> list[Gap]:
+        """Where an older copy was restored, and a charter says so."""
+        return gaps(self._charters)
+
     def at(self, size: int) -> tuple[VerifierKey, ...]:
         """Return the keys that may sign the log's checkpoint of this size."""
         in_force = [charter for seq, charter in self._charters if seq < size]
-        # The empty log and the first entry are signed by the first charter's keys.
-        return _keys(in_force[-1] if in_force else self._charters[0][1])
+        # The empty log is signed by the first charter's keys, as the first entry is.
+        charter = in_force[-1] if in_force else self._charters[0][1]
+        return tuple(map(parse_verifier, charter.log_keys))
 
     def ever(self) -> tuple[VerifierKey, ...]:
         """Return every key that the log ever had."""
-        return tuple(key for _, charter in self._charters for key in _keys(charter))
-
-
-def _keys(charter: CharterManifest) -> tuple[VerifierKey, ...]:
-    return tuple(map(parse_verifier, charter.log_keys))
+        return log_keys_ever(self._charters)
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -232,7 +234,8 @@ def check_kept(
             problem = error.reason
     covered = min(kept.size, size)
     if problem is not None:
-        return is_false(name, covered, problem)
+        admitted = [str(gap) for gap in keys.gaps if gap.seq < kept.size <= gap.size]
+        return is_false(name, covered, "; ".join([problem, *admitted]))
     return holds(name, covered, f"the log extends the checkpoint of size {kept.size}")
 
 

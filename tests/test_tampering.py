@@ -14,7 +14,7 @@ import pytest
 
 from ledger import codec
 from ledger.errors import RefusedError
-from ledger.events import ForecastSealed
+from ledger.events import ForecastSealed, SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.signing import new_signer
 from ledger.log import open_writer
@@ -418,6 +418,32 @@ def test_yesterday_s_copy_is_found_by_this_machine_and_refused_by_the_writer(
         pytest.raises(RefusedError, match="behind-mark"),
     ):
         writer.stage(workshop.signed(workshop.opened(workshop.question(9))))
+
+
+def test_a_restored_copy_goes_on_only_with_its_gap_in_sight(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path).found()
+    yesterday = copied(workshop.folder, tmp_path / "yesterday")
+    lost = workshop.tell().receipts[-1].checkpoint
+    workshop.folder = yesterday
+    continued = msgspec.structs.replace(workshop.charter(), continues=lost)
+    workshop.append(
+        SuiteFrozen(
+            author="root",
+            created_at=workshop.clock(),
+            ledger=workshop.ledger,
+            suite="charter@v2",
+            supersedes="charter@v1",
+            manifest=continued,
+        )
+    )
+    gap = "entry 2 continues a checkpoint of size 12: an older copy was restored"
+
+    report = judged(yesterday, Options(state_home=workshop.state_home))
+    assert (report.exit_code, report.anchor) == (0, "local-mark")
+    assert gap in report.check("rules").detail
+    against = judged(yesterday, Options(against=lost))
+    assert against.exit_code == 1
+    assert gap in false_checks(against)["against"]
 
 
 def test_a_rewrite_by_the_log_s_own_key_is_found_by_a_kept_checkpoint_only(
