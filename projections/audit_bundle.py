@@ -62,7 +62,8 @@ from ledger.projections.export import (
     read_charters,
     write_tables,
 )
-from ledger.projections.export_tables import difference, flat, rows_frame
+from ledger.projections.export_tables import difference, rows_frame
+from ledger.projections.flat_rows import flat
 from ledger.projections.stored import StoredPayloads
 from ledger.state import Blobs
 from ledger.store import Store, legible, open_store

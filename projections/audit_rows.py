@@ -14,7 +14,7 @@ import msgspec
 
 from ledger.canonical import canonical_text, encode
 from ledger.projections.bundle import ROWS, ROWS_CSV, RowHashes
-from ledger.projections.export_tables import FlatRow, csv_bytes
+from ledger.projections.flat_rows import FlatRow, csv_bytes
 from ledger.projections.rows import Row
 
 # Which row it is: no two rows of a bundle agree in all of these.

@@ -35,7 +35,8 @@ from ledger.projections.bundle import (
 )
 from ledger.projections.bundle_content import Content, compute
 from ledger.projections.bundle_signatures import Signer, require_signers, sign
-from ledger.projections.export_tables import csv_bytes, flat, rows_frame, write_parquet
+from ledger.projections.export_tables import rows_frame, write_parquet
+from ledger.projections.flat_rows import csv_bytes, flat
 from ledger.projections.fold import Progress
 from ledger.projections.stored import StoredPayloads
 from ledger.replay import recorded

@@ -1,11 +1,9 @@
-"""Rows and vectors as tables for others' tools: CSV and Parquet.
+"""Rows and vectors as tables for others' tools, in Parquet.
 
 The one home of polars. No number is computed here: integers stay integers, decimal
 text stays text, instants are whole microseconds.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,18 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from ledger.canonical import canonical_text
+from ledger.projections.flat_rows import Cell, FlatRow, columns_of
 
-# What says which row this is comes first; all other columns follow by their names.
-LEADING = (
-    "suite",
-    "forecaster",
-    "layer",
-    "horizon",
-    "slot",
-    "slice",
-    "track",
-)
 _INSTANT = pl.Datetime("us", "UTC")
 _VECTOR = pl.List(pl.Struct({"answer": pl.String, "ppm": pl.Int64}))
 _TEXTS = pl.List(pl.String)
@@ -72,53 +60,6 @@ FORECAST_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 TAG = "tag:"
 
 Frame = pl.DataFrame
-Cell = str | int | bool | None
-FlatRow = dict[str, Cell]
-
-
-def flat(row: Mapping[str, Any]) -> FlatRow:
-    """Return a row without nesting: `scores.brier.value`; lists as canonical JSON.
-
-    >>> flat({"slot": "initial", "counts": {"units": 3}, "exploratory": []})
-    {'slot': 'initial', 'counts.units': 3, 'exploratory': '[]'}
-    """
-    return dict(_leaves("", row))
-
-
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Cell]]:  # noqa: ANN401 - JSON
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(f"{path}.{key}" if path else key, inner)
-    elif isinstance(value, list | tuple):
-        yield path, canonical_text(value)
-    else:
-        assert value is None or isinstance(value, str | int), (
-            f"{path} is no exact value"
-        )
-        yield path, value
-
-
-def columns_of(rows: Iterable[FlatRow]) -> list[str]:
-    """Return all columns that some row has, in an order that depends on names alone."""
-    names = {name for row in rows for name in row}
-    return [*LEADING, *sorted(names.difference(LEADING), key=str.encode)]
-
-
-def csv_bytes(rows: Sequence[FlatRow]) -> bytes:
-    """Return rows as CSV (RFC 4180, UTF-8, lines end in a newline); null is empty."""
-    text = io.StringIO()
-    columns = columns_of(rows)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_text(row.get(name)) for name in columns])
-    return text.getvalue().encode()
-
-
-def _text(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
 def rows_frame(rows: Sequence[FlatRow]) -> pl.DataFrame:
@@ -147,8 +88,40 @@ def forecasts_frame(
     Instants are whole microseconds; `tags` are the names of those that any has.
     """
     schema = {**FORECAST_COLUMNS, **{f"{TAG}{name}": pl.String for name in tags}}
-    frames = [pl.DataFrame(batch, schema=schema) for batch in batches]
+    frames = [
+        pl.DataFrame(
+            [_series(name, batch[name], kind) for name, kind in schema.items()]
+        )
+        for batch in batches
+    ]
     return pl.concat([pl.DataFrame(schema=schema), *frames], rechunk=True)
+
+
+def _series(
+    name: str, cells: Sequence[Any], kind: pl.DataType | type[pl.DataType]
+) -> pl.Series:
+    if not isinstance(kind, pl.List):
+        return pl.Series(name, cells, dtype=kind)
+    # All items in one column first, then by the row that they are of: given lists,
+    # the library makes a column of each, which takes most of an export's time.
+    rows = [row for row, items in enumerate(cells) for _ in items or ()]
+    items = pl.Series(
+        "item", [item for some in cells for item in some or ()], kind.inner
+    )
+    made = pl.DataFrame([pl.Series("row", rows, pl.Int64), items])
+    lists = made.group_by("row", maintain_order=True).agg("item")
+    whole = pl.DataFrame(
+        {"row": range(len(cells)), "is_null": [items is None for items in cells]},
+        schema={"row": pl.Int64, "is_null": pl.Boolean},
+    )
+    joined = whole.join(lists, on="row", how="left", maintain_order="left")
+    none = pl.Series([[]], dtype=kind)
+    return joined.select(
+        pl.when("is_null")
+        .then(None)
+        .otherwise(pl.col("item").fill_null(none))
+        .alias(name)
+    ).to_series()
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:

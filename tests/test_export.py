@@ -26,7 +26,8 @@ from ledger.ids import sha256_hex
 from ledger.keys.roster import Principal
 from ledger.keys.signing import parse_verifier, verifies
 from ledger.log import create
-from ledger.projections.export_tables import FORECAST_COLUMNS, flat
+from ledger.projections.export_tables import FORECAST_COLUMNS
+from ledger.projections.flat_rows import flat
 from ledger.projections.stored import open_report
 from ledger.store import open_store
 from ledger.suite import CharterManifest, QuantityRule
