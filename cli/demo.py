@@ -36,7 +36,7 @@ class Told(msgspec.Struct, kw_only=True):
     folder: str
     tasks: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
-    lineage: list[dict[str, Any]] = []
+    lineage: dict[str, Any] = {}
     verify: dict[str, Any] = {}
     bundle: dict[str, Any] = {}
     forged: dict[str, Any] = {}

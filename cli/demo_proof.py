@@ -41,46 +41,14 @@ def score(stage: Stage) -> list[dict[str, Any]]:
     return rows
 
 
-def lineage(stage: Stage, task: str) -> list[dict[str, Any]]:
-    """Show every event about one task, in the order of the log; return them."""
+def lineage(stage: Stage, task: str) -> dict[str, Any]:
+    """Show one unit from its announcement to its outcome; return what it tells."""
     stage.act(
         "One lineage",
-        f"All that was ever said about {task}, from announcement to outcome. Nothing "
-        "was overwritten: a later forecast names its parent, an outcome names the "
-        "record that it supersedes.",
+        f"All that was ever said about {task}. Nothing was overwritten: a later forecast "
+        "names its parent, an outcome names the record that it supersedes.",
     )
-    entries = _about(stage.asked("log").json_lines(), task)
-    stage.say("")
-    stage.table(
-        ("entry", "received", "event", "signed by", "says", "because"),
-        (_step(entry) for entry in entries),
-    )
-    return entries
-
-
-def _about(entries: list[dict[str, Any]], task: str) -> list[dict[str, Any]]:
-    question = next(
-        entry["payload"]["question_hash"]
-        for entry in entries
-        if entry["payload"].get("question", {}).get("id") == task
-    )
-    return [e for e in entries if e["payload"].get("question_hash") == question]
-
-
-def _step(entry: dict[str, Any]) -> tuple[object, ...]:
-    payload = entry["payload"]
-    vector = payload.get("probabilities")
-    says = payload.get("outcome") or payload.get("status")
-    if vector is not None:
-        says = f"pass {vector['pass']}"
-    return (
-        entry["seq"],
-        entry["received_at"][11:23],
-        payload["type"],
-        payload["author"],
-        says,
-        payload.get("reason") or payload.get("note"),
-    )
+    return stage.report("lineage", task)
 
 
 def verify(stage: Stage) -> dict[str, Any]:

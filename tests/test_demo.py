@@ -118,18 +118,17 @@ def test_the_row_says_that_it_is_a_demo(native: dict[str, Any]) -> None:
 
 
 def test_one_lineage_runs_from_announcement_to_outcome(told: dict[str, Any]) -> None:
-    payloads = [entry["payload"] for entry in told["lineage"]]
+    (chain,) = told["lineage"]["chains"]
+    first, second, third = chain["vectors"]
 
-    assert [payload["type"] for payload in payloads] == [
-        "ResolutionRecorded",
-        "ForecastSealed",
-        "ForecastUpdated",
-        "ForecastUpdated",
-        "ResolutionRecorded",
+    assert told["lineage"]["outcome"] == "fail"
+    assert [each["probabilities"]["pass"] for each in chain["vectors"]] == [
+        "0.7",
+        "0.45",
+        "0.3",
     ]
-    assert payloads[-1]["supersedes"] == told["lineage"][0]["event_id"]
-    assert payloads[2]["parent"] == told["lineage"][1]["event_id"]
-    assert payloads[3]["parent"] == told["lineage"][2]["event_id"]
+    assert (second["parent"], third["parent"]) == (first["seq"], second["seq"])
+    assert all(each["is_eligible"] for each in chain["vectors"])
 
 
 def test_the_honest_ledger_and_its_bundle_verify(told: dict[str, Any]) -> None:
