@@ -64,6 +64,9 @@ _ORDERED: tuple[tuple[str, str, str], ...] = (
     ("statistics", "min_class", "min_class_gate"),
     ("templates", "min_lead_hours", "max_open_hours"),
 )
+# Probabilities that scores are made with: parts per million, as all others.
+_MILLIONTHS = {"scoring": ("clip", "decisive")}
+_PLACES_MAX = 6
 
 
 class Bound:
@@ -104,6 +107,17 @@ def numbers_out_of_bounds(suite: Table) -> Iterator[Gap]:
                             f"is {number}",
                             f"write a number {allowed}",
                         )
+
+
+def numbers_too_fine(suite: Table) -> Iterator[Gap]:
+    """Yield a gap for each probability with more places than scores have."""
+    for path, keys in _MILLIONTHS.items():
+        for table in _tables_at(suite, path):
+            for key in keys:
+                for number in _numbers(table, key):
+                    if len(str(number).partition(".")[2]) > _PLACES_MAX:
+                        what = f"is {number}, finer than a millionth"
+                        yield table.gap(key, what, "write at most six places")
 
 
 def lists_out_of_order(suite: Table) -> Iterator[Gap]:

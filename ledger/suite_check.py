@@ -148,6 +148,7 @@ _RULES: tuple[Callable[[Suite], Iterator[Gap]], ...] = (
     template.utility_event_unknown,
     _no_look_schedule,
     _on_tables(bounds.numbers_out_of_bounds),
+    _on_tables(bounds.numbers_too_fine),
     _on_tables(bounds.lists_out_of_order),
     _on_tables(bounds.pairs_out_of_order),
     _on_tables(bounds.costs_without_a_choice),

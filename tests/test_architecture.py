@@ -56,7 +56,7 @@ GROUND_FLOOR = {
         "rules",
     ),
     "disk": ("durable", "blobs", "anchor", "clock_watch", "folder", "index", "store"),
-    "the log": ("replay", "writer", "log"),
+    "the log": ("replay", "writer", "envelope", "log"),
     "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts"),
 }
 FLOORS = [f"ledger.{name}" for floor in GROUND_FLOOR.values() for name in floor]
