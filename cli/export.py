@@ -177,12 +177,14 @@ def _tell(target: str, written: "Written", *, is_kept: bool, as_json: bool) -> N
             }
         )
         return
+    pinned = [name for name in manifest.files if name.startswith("blobs/")]
     render.facts(
         [
             ("bundle", target),
             ("rows", manifest.rows.count),
             ("suites", "\n".join(manifest.suites) or None),
             ("entries", manifest.size),
-            ("files", "\n".join(manifest.files)),
+            ("files", "\n".join(name for name in manifest.files if name not in pinned)),
+            ("pinned files", len(pinned)),
         ]
     )

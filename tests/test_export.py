@@ -644,3 +644,20 @@ def test_of_two_evaluators_the_command_asks_which(tmp_path: Path) -> None:
     assert shown.code == 2
     assert "ada and eve could sign" in shown.stderr
     assert console.here("export", tmp_path / "bundle", "--as", "eve").code == 0
+
+
+def test_what_was_exported_verifies_and_what_was_changed_does_not(
+    console: Console,
+) -> None:
+    bundle = console.home / "bundle"
+    assert console.here("export", bundle).code == 0
+    assert console.here("verify", bundle).code == 0
+    rows = (bundle / "rows.jsonl").read_text()
+    (bundle / "rows.jsonl").write_text(rows.replace('"shared"', '"separate"', 1))
+    shown = console.here("verify", bundle, "--json")
+    assert shown.code == 1
+    [check] = [each for each in shown.object["checks"] if each["name"] == "bundles"]
+    assert 'custody is "separate", and the log gives "shared"' in check["detail"]
+    (bundle / "rows.jsonl").write_text(rows)
+    (bundle / "rows.csv").unlink()
+    assert console.here("verify", bundle).code == 3
