@@ -137,8 +137,31 @@ def test_the_quick_start_prints_what_the_readme_shows(fresh: Path) -> None:
         assert pattern(shown).fullmatch(actual), f"$ {command}\n{actual}"
 
 
+PAGES = sorted((REPOSITORY / "docs").glob("**/*.md"))
+LINKS = [
+    (page, link)
+    for page in (REPOSITORY / "README.md", *PAGES)
+    for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text("utf-8"))
+]
+
+
 @pytest.mark.parametrize(
-    "link", re.findall(r"\]\((?!https?:)([^)#]+)\)", README), ids=str
+    ("page", "link"), LINKS, ids=[f"{page.name}-{link}" for page, link in LINKS]
 )
-def test_a_link_of_the_readme_leads_somewhere(link: str) -> None:
-    assert (REPOSITORY / link).exists()
+def test_a_link_between_pages_leads_somewhere(page: Path, link: str) -> None:
+    assert (page.parent / link).exists()
+
+
+def test_the_architecture_names_modules_that_are_there() -> None:
+    page = (REPOSITORY / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"\bledger\.[a-z_]+(?:\.[a-z_]+)*", page))
+    named -= {"ledger.toml", "ledger.replay.step"}
+    places = {name: REPOSITORY.joinpath(*name.split(".")) for name in named}
+
+    missing = [
+        name
+        for name, place in places.items()
+        if not (place.is_dir() or place.with_suffix(".py").is_file())
+    ]
+    assert named
+    assert missing == []
