@@ -30,7 +30,8 @@ class StoredPayloads:
 
     def payloads(self, start: int, stop: int) -> Iterator[Payload]:
         """Yield the events of positions from `start` until before `stop`."""
-        return map(_payload, self._store.rows(start, min(stop, self._size)))
+        found = self._store.payloads(start, min(stop, self._size))
+        return map(Payload._make, found)
 
     def payloads_at(self, seqs: Sequence[int]) -> Iterator[Payload]:
         """Yield the events at these positions, in the order given."""
