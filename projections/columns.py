@@ -49,9 +49,9 @@ def flags(values: Sequence[bool]) -> Flags:
 
 def coded(values: Sequence[Key]) -> tuple[list[Key], Integers]:
     """Return the distinct values as they first appear, and for each value its place."""
-    places: dict[Key, int] = {}
-    codes = [places.setdefault(value, len(places)) for value in values]
-    return list(places), integers(codes)
+    distinct = list(dict.fromkeys(values))
+    places = {value: place for place, value in enumerate(distinct)}
+    return distinct, integers([places[value] for value in values])
 
 
 def rows_among(group: Integers, wanted: Integers) -> Integers:

@@ -20,7 +20,7 @@ from ledger.projections.cohort import (
 from ledger.projections.columns import Integers
 from ledger.projections.entrants import Slotted
 from ledger.projections.exact import dec12
-from ledger.projections.sample import Cohort, Sample
+from ledger.projections.sample import Cohort, Sample, common_cohort
 
 BRIER = ("brier_sum", "brier")
 
@@ -53,18 +53,12 @@ def _raw_log_score(cohort: Cohort, mine: Slotted) -> Measure:
     return mean(cohort.loss(mine.picobits))
 
 
-def _common(sample: Sample, cohort: Cohort, theirs: Slotted) -> Cohort:
-    """Return the units on which both the vector and the baseline exist."""
-    both = theirs.is_scored[cohort.units]
-    return cohort if both.all() else sample.cohort(cohort.units[both])
-
-
 def _skill_frozen(sample: Sample, cohort: Cohort) -> Measure:
     manifest = sample.board.suite.manifest
     theirs = sample.entrant.baselines.get(manifest.scoring.reference)
     if theirs is None:
         return undefined(NOT_DECLARED, cohort.size)
-    common = _common(sample, cohort, theirs)
+    common = common_cohort(sample, cohort, theirs)
     return skill(common.brier(sample.entrant.slotted), common.brier(theirs))
 
 
@@ -73,7 +67,7 @@ def _brier_of_reference(sample: Sample, cohort: Cohort) -> Measure:
     theirs = sample.entrant.baselines.get(manifest.scoring.reference)
     if theirs is None:
         return undefined(NOT_DECLARED, cohort.size)
-    return mean(_common(sample, cohort, theirs).brier(theirs))
+    return mean(common_cohort(sample, cohort, theirs).brier(theirs))
 
 
 def _skill_bits(sample: Sample, cohort: Cohort, role: str) -> Measure:
@@ -83,7 +77,7 @@ def _skill_bits(sample: Sample, cohort: Cohort, role: str) -> Measure:
     theirs = sample.entrant.baselines.get(names[0]) if names else None
     if theirs is None:
         return undefined(NOT_DECLARED, cohort.size)
-    common = _common(sample, cohort, theirs)
+    common = common_cohort(sample, cohort, theirs)
     gain = sample.entrant.slotted.picobits_clipped - theirs.picobits_clipped
     return mean(common.loss(gain))
 

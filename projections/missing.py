@@ -27,7 +27,7 @@ from ledger.projections.counts import overdue
 from ledger.projections.entrants import Chosen
 from ledger.projections.exact import PPM, UNITS, dec12, picobits, weighted_mean
 from ledger.projections.measures import BRIER
-from ledger.projections.sample import Cohort, Sample
+from ledger.projections.sample import Cohort, Sample, common_cohort
 from ledger.projections.scores import Score, score
 
 Shown = dict[str, Any]
@@ -191,7 +191,7 @@ def _against_reference(
     if theirs is None:
         undefined = _shown(None, cohort.size, NOT_DECLARED)
         return {beyond: undefined, "bss_frozen": undefined}
-    common = sample.cohort(cohort.units[theirs.is_scored[cohort.units]])
+    common = common_cohort(sample, cohort, theirs)
     mine = common.brier(sample.entrant.slotted).total
     known = Losses(mine, common.brier(theirs).total)
     has_both = theirs.has_vector[missing.said]

@@ -72,3 +72,9 @@ def sample(board: Board, entrant: Entrant, declared: Integers) -> Sample:
         declared=declared,
         is_binary=all(len(each) == BINARY for each in answers),
     )
+
+
+def common_cohort(sample: Sample, cohort: Cohort, theirs: Slotted) -> Cohort:
+    """Return the units of a cohort on which a baseline has a score too."""
+    both = theirs.is_scored[cohort.units]
+    return cohort if both.all() else sample.cohort(cohort.units[both])

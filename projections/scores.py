@@ -78,13 +78,16 @@ def score_rows(vectors_ppm: Integers, outcome: Integers, clip_ppm: int) -> Score
     happened = np.take_along_axis(vectors_ppm, outcome[:, None], axis=1)[:, 0]
     squares = (vectors_ppm * vectors_ppm).sum(axis=1)
     distinct, which = np.unique(happened, return_inverse=True)
-    logarithms = [
-        (picobits(p), picobits(clip(p, clip_ppm)), piconats(clip(p, clip_ppm)))
-        for p in distinct.tolist()
-    ]
+    logarithms = [_logarithms(p, clip(p, clip_ppm)) for p in distinct.tolist()]
     table = integers(
         [NEVER if number is None else number for row in logarithms for number in row]
     ).reshape(-1, 3)[which]
     return ScoreColumns(
         squares - 2 * PPM * happened + UNITS, table[:, 0], table[:, 1], table[:, 2]
     )
+
+
+def _logarithms(p_ppm: int, clipped_ppm: int) -> tuple[int | None, ...]:
+    bits = picobits(p_ppm)
+    clipped = bits if clipped_ppm == p_ppm else picobits(clipped_ppm)
+    return bits, clipped, piconats(clipped_ppm)
