@@ -81,6 +81,15 @@ class Tables:
             raise
         self.connection.execute("COMMIT")
 
+    @contextmanager
+    def as_one(self) -> Iterator[None]:
+        """Read one state of the tables, whatever others write during a block."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.execute("COMMIT")
+
     def _make_schema(self) -> None:
         if self.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
             return

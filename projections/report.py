@@ -12,9 +12,11 @@ from ledger.projections.computed import baseline_rows
 from ledger.projections.entrants import Field
 from ledger.projections.materialize import Tables
 from ledger.projections.rows import Row, rows
-from ledger.projections.suites import Frozen, SuiteVersion
+from ledger.projections.suites import Frozen, SuiteVersion, successor_name
 from ledger.projections.tables import ReportRow
 from ledger.suite_table import listed
+
+_BEHIND = -1
 
 
 def no_files(digest: str) -> None:
@@ -41,9 +43,8 @@ class Report:
         """
         recomputed = 0
         for suite in self._frozen.suites.values():
-            through = self._through(suite)
-            if self.tables.fresh_through(suite.name) != through:
-                recomputed += self._recompute(suite, through)
+            if self.tables.fresh_through(suite.name) != self._through(suite):
+                recomputed += self._recompute(suite)
         return recomputed
 
     def rows(
@@ -86,7 +87,9 @@ class Report:
         self, suite: SuiteVersion, *, slot: str | None, by: Sequence[str]
     ) -> Iterator[Row]:
         if by or slot not in {None, suite.manifest.headline}:
-            return rows(Field(self._board(suite)), slot=slot, by=by)
+            with self.tables.as_one():
+                board = self._board(suite)
+            return rows(Field(board), slot=slot, by=by)
         stored = self.tables.stored_rows(suite.name)
         return (msgspec.json.decode(text) for text in stored)
 
@@ -95,16 +98,21 @@ class Report:
 
     def _through(self, suite: SuiteVersion) -> int:
         """Return the position of the last event that a suite's rows depend on."""
-        concerned = (suite.name, *suite.manifest.baseline_pool.suites)
-        successor = self._frozen.successor(suite.name)
         last = self.tables.last_entries()
+        successor = self._frozen.successor(suite.name)
+        if successor is None and successor_name(suite.name) in last:
+            # Others folded in what this process has not read: keep nothing as fresh.
+            return _BEHIND
+        concerned = (suite.name, *suite.manifest.baseline_pool.suites)
         return max(
             *(last[name][0] for name in concerned if name in last),
             -1 if successor is None else successor.seq,
         )
 
-    def _recompute(self, suite: SuiteVersion, through: int) -> int:
-        field = Field(self._board(suite))
+    def _recompute(self, suite: SuiteVersion) -> int:
+        with self.tables.as_one():
+            through, board = self._through(suite), self._board(suite)
+        field = Field(board)
         made = [
             ReportRow(
                 suite=suite.name,
@@ -117,7 +125,8 @@ class Report:
             )
             for place, row in enumerate(rows(field))
         ]
-        baselines = baseline_rows(field.board, field.places, field.computed)
+        baselines = list(baseline_rows(board, field.places, field.computed))
+        # If others folded in more meanwhile, this is kept as of the earlier event.
         with self.tables.at_once():
-            self.tables.replace_report(suite.name, made, list(baselines), through)
+            self.tables.replace_report(suite.name, made, baselines, through)
         return len(made)

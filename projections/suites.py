@@ -87,8 +87,13 @@ class Frozen:
 
     def successor(self, suite: str) -> SuiteVersion | None:
         """Return the version that superseded a suite, if one did."""
-        name, number = parse_version(suite)
-        return self.suites.get(f"{name}@v{number + 1}")
+        return self.suites.get(successor_name(suite))
+
+
+def successor_name(suite: str) -> str:
+    """Return what the next version of a suite is called."""
+    name, number = parse_version(suite)
+    return f"{name}@v{number + 1}"
 
 
 def suite_version(manifest: SuiteManifest, seq: int, received_us: int) -> SuiteVersion:

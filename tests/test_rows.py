@@ -16,7 +16,10 @@ from ledger.errors import UncheckableError, UsageError
 from ledger.events import Evidence
 from ledger.ids import sha256_hex
 from ledger.projections.counts import DEFINITIONS, PARTITIONS
+from ledger.projections.fold import Fold
 from ledger.projections.labels import LABELS
+from ledger.projections.materialize import Tables
+from ledger.projections.report import Report
 from ledger.suite import Competitor
 from tests.reporting import Row, report, row, rows, suite_of, template, value
 from tests.simulator import History, suite
@@ -718,6 +721,20 @@ def test_kept_rows_are_canonical_json_of_what_is_returned() -> None:
     found = made.rows()
     stored = made.tables.connection.execute("SELECT row FROM rows ORDER BY place")
     assert [text.encode() for (text,) in stored] == [encode(each) for each in found]
+
+
+def test_what_a_process_that_fell_behind_kept_is_computed_again(tmp_path: Path) -> None:
+    history = History()
+    question = told(history)
+    before = history.size()
+    history.freeze(suite("history@v2"))
+    history.resolve(question, "fail", suite="history@v1")
+    behind, ahead = Tables(tmp_path / "tables.db"), Tables(tmp_path / "tables.db")
+    slow, quick = Fold(behind, history.until(before)), Fold(ahead, history)
+    slow.catch_up()
+    quick.catch_up()
+    Report(behind, slow.frozen).refresh()
+    assert Report(ahead, quick.frozen).rows() == rows(history)
 
 
 def test_rows_that_are_asked_for_apart_are_not_kept() -> None:
