@@ -16,6 +16,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.report import Report
 from ledger.suite import SuiteManifest
 from tests.simulator import BAR, History, suite
+from tests.test_rules_table import tables
 
 EASIER = sha256(b"an easier bar").hexdigest()
 SALT = sha256(b"salt").hexdigest()
@@ -426,6 +427,22 @@ ATTACKS: dict[str, tuple[Attack, Shown]] = {
         Shown(refused="supersedes-wrong"),
     ),
 }
+
+
+def told(shown: Shown) -> str:
+    """Return where an attack shows, in the words of the document."""
+    parts = {
+        "refused": [f"`{shown.refused}`"] if shown.refused else [],
+        "found": [f"`{rule}`" for rule in shown.findings],
+        "counted": [f"`{name}` {count}" for name, count in shown.counts.items()],
+        "labelled": [f"`{label}`" for label in shown.labels],
+    }
+    return "; ".join(f"{how}: {', '.join(what)}" for how, what in parts.items() if what)
+
+
+def test_the_document_says_where_each_attack_shows() -> None:
+    documented = {row[0]: row[1] for row in tables()["it is no use"]}
+    assert documented == {name: told(shown) for name, (_, shown) in ATTACKS.items()}
 
 
 @pytest.mark.parametrize(("attack", "shown"), ATTACKS.values(), ids=ATTACKS)
