@@ -110,7 +110,7 @@ class EntryPass:
                     seq=seq,
                     received_at=received_at,
                     author_key=author,
-                    event_id=digest.hexdigest(),
+                    event_id=event_id.hex(),
                     event=event,
                 )
                 self._replay(recorded)
