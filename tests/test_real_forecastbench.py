@@ -50,8 +50,10 @@ def digits(value: Fraction) -> Decimal:
     return exact.quantize(THOUSANDTHS, ROUND_HALF_EVEN)
 
 
-# One test a board, since its ledger takes a hundred thousand signatures.
+# One test a board, since its ledger takes a hundred thousand signatures: a machine
+# that does much else at the same time needs minutes for them.
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("commit", BOARDS)
 def test_a_published_board_is_recomputed_to_every_digit(
     commit: str, shared_data: Path, tmp_path: Path
