@@ -57,12 +57,16 @@ def standings(docket: Docket) -> Standings:
     outcomes = counting[~records.is_pending[counting]]
     stating = counting[records.started_us[counting] != NEVER]
     first_outcome = first_of_each(size, unit, outcomes)
+    # Whoever says no time of publication knew the outcome when they recorded it.
+    known_us = np.where(
+        records.published_us == NEVER, records.created_us, records.published_us
+    )
     return Standings(
         record=last_of_each(size, unit, counting),
         pending=first_of_each(size, unit, counting[records.is_pending[counting]]),
         outcome_place=np.where(
             docket.units.is_claimed,
-            taken(records.published_us, first_outcome),
+            taken(known_us, first_outcome),
             taken(records.seq, first_outcome),
         ),
         started_us=taken(records.started_us, last_of_each(size, unit, stating)),

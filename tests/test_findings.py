@@ -334,6 +334,20 @@ def test_a_start_of_work_that_was_said_while_pending_may_not_move_unseen(
     assert found(history) == flagged
 
 
+@pytest.mark.parametrize(("after", "counts"), [(NOTHING, 0), (-MICROSECOND, 1)])
+def test_by_claims_an_outcome_without_a_publication_was_known_when_it_was_recorded(
+    after: timedelta, counts: int
+) -> None:
+    history = History(
+        chronology="claimed", run_class="exploratory", statistics__looks=[]
+    )
+    question = history.question()
+    recorded_at = history.now - timedelta(days=1)
+    history.seal(question, created_at=recorded_at + after)
+    history.resolve(question, created_at=recorded_at)
+    assert eligible(history.folded()) == [counts]
+
+
 def test_who_only_opens_questions_cannot_say_that_an_outcome_was_published() -> None:
     history = History()
     question = history.question()

@@ -104,7 +104,8 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
         at = event.created_at if claimed else received
         spoken = event.question_hash or codec.question_hash(event.question)
         if claimed:
-            first = outcomes[0][4].published_at if outcomes else None
+            record = outcomes[0][4] if outcomes else None
+            first = record and (record.published_at or record.created_at)
             after = first is not None and at >= first
         else:
             after = bool(outcomes) and seq >= outcomes[0][0]
