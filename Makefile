@@ -18,7 +18,7 @@ demo: $(VENV)/runtime ## seal, resolve, score, verify and export in a temporary 
 	@$(VENV)/bin/ledger demo
 
 test: $(VENV)/dev ## run the tests on all cores
-	$(PY) -m pytest --numprocesses=auto --quiet
+	$(PY) -m pytest --numprocesses=auto --dist=loadgroup --quiet
 
 check: style types test ## format, lint, types and tests: all that a change must pass
 
