@@ -9,12 +9,15 @@ import pytest
 from ledger import codec
 from ledger.clock import micros
 from ledger.events import Evidence, FailureTag
+from ledger.log import open_reader
 from ledger.projections.agenda import OpenUnit, open_units
 from ledger.projections.chronicle import Chronicle, Wanted, chronicles
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
+from ledger.projections.stored import open_tables
 from tests.console import Console
 from tests.court import BAR
+from tests.on_disk import PINNED, OnDisk, everybodys
 from tests.simulator import History
 from tests.test_findings import SALT, hidden
 
@@ -217,6 +220,42 @@ def test_the_most_urgent_comes_first_and_what_is_overdue_before_what_is_pending(
         ("late", "overdue"),
         ("wait", "pending"),
     ]
+
+
+def listed_open(history: OnDisk) -> list[tuple[str, str, str]]:
+    """Return suite, id and state of what is open of the pinned list."""
+    with (
+        open_reader(history.folder) as reader,
+        open_tables(history.folder, reader.store) as (tables, frozen),
+    ):
+        found = open_units(
+            tables.connection, frozen, history.folder.blobs.get, micros(history.now)
+        )
+    return [(each.suite, each.id, each.state) for each in found]
+
+
+def test_a_pinned_question_is_open_though_no_event_speaks_of_it(tmp_path: Path) -> None:
+    history = OnDisk(tmp_path)
+    first, second = PINNED
+    assert listed_open(history) == [
+        ("history@v1", "listed-1", "due"),
+        ("history@v1", "listed-2", "due"),
+    ]
+    history.seal(first)
+    history.freeze(everybodys(2))
+    # What nobody opened in time can be forecast under the next version only.
+    assert listed_open(history) == [
+        ("history@v1", "listed-1", "due"),
+        ("history@v2", "listed-1", "due"),
+        ("history@v2", "listed-2", "due"),
+        ("history@v1", "listed-2", "pending"),
+    ]
+    history.wait(hours=3)
+    history.record(second, "RESOLVED", outcome="pass", question=second)
+    assert ("history@v1", "listed-2") not in {
+        (name, question) for name, question, _ in listed_open(history)
+    }
+    history.writer.close()
 
 
 # --- The commands ---------------------------------------------------------------------
