@@ -10,6 +10,7 @@ import numpy as np
 from ledger.projections.baselines import Past, Traits
 from ledger.projections.board_units import FETCHED, Pinned, Units, read_units
 from ledger.projections.columns import NEVER, Flags, Integers, coded, integers
+from ledger.projections.eligibility import HIDDEN
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
 from ledger.projections.resolutions import spans
@@ -21,7 +22,8 @@ class Vectors(msgspec.Struct, frozen=True, kw_only=True):
 
     `unit` is a row of `Units`, `place` where it stands in the past (a position or,
     by claims, an instant). `code` is which of the `distinct` vectors it states, -1
-    for a hidden one. Scores are `NEVER` where there is none.
+    for a hidden one. `is_closed` marks what was hidden and not opened, `is_withheld`
+    what would count then. Scores are `NEVER` where there is none.
     """
 
     unit: Integers
@@ -33,6 +35,7 @@ class Vectors(msgspec.Struct, frozen=True, kw_only=True):
     kind: Integers
     eligible: Flags
     is_closed: Flags
+    is_withheld: Flags
     budget: Integers
     budgets: list[str]
     leaks_tested: Integers
@@ -105,7 +108,8 @@ def _rows_of(units: Units, numbers: Integers) -> Integers:
 
 
 _VECTORS = f"""SELECT f.unit, f.seq, f.created_us, f.received_us, f.forecaster, f.kind,
-    f.eligible, f.is_hidden AND f.opened_seq IS NULL, ifnull(f.adaptation_budget, ''),
+    f.eligible, f.is_hidden AND f.opened_seq IS NULL, ifnull(f.reason, '') = '{HIDDEN}',
+    ifnull(f.adaptation_budget, ''),
     f.leaks_tested, f.leaks_found, ifnull(f.probabilities_ppm, ''),
     ifnull(f.brier_sum, {NEVER}), ifnull(f.picobits, {NEVER}),
     ifnull(f.picobits_clipped, {NEVER}), ifnull(f.piconats_clipped, {NEVER})
@@ -116,11 +120,11 @@ _VECTORS = f"""SELECT f.unit, f.seq, f.created_us, f.received_us, f.forecaster, 
 def _read_vectors(
     connection: sqlite3.Connection, suite: SuiteVersion, units: Units
 ) -> Vectors:
-    found = _fetched(connection, _VECTORS, (suite.name, KINDS[REVEAL]), 16)
+    found = _fetched(connection, _VECTORS, (suite.name, KINDS[REVEAL]), 17)
     unit, seq = _rows_of(units, integers(found[0])), integers(found[1])
     names, forecaster = coded(found[4])
-    budgets, budget = coded(found[8])
-    texts, text = coded(found[11])
+    budgets, budget = coded(found[9])
+    texts, text = coded(found[12])
     order = np.lexsort((seq, forecaster, unit))
     sealed_us = integers(found[2 if suite.is_claimed else 3])
     distinct = [tuple(map(int, each.split())) for each in texts if each]
@@ -141,16 +145,17 @@ def _read_vectors(
         kind=integers([kinds[kind] for kind in found[5]])[order],
         eligible=column(6) > 0,
         is_closed=column(7) > 0,
+        is_withheld=column(8) > 0,
         budget=budget[order],
         budgets=budgets,
-        leaks_tested=column(9),
-        leaks_found=column(10),
+        leaks_tested=column(10),
+        leaks_found=column(11),
         code=codes[text[order]],
         distinct=distinct,
-        brier_sum=column(12),
-        picobits=column(13),
-        picobits_clipped=column(14),
-        piconats_clipped=column(15),
+        brier_sum=column(13),
+        picobits=column(14),
+        picobits_clipped=column(15),
+        piconats_clipped=column(16),
     )
 
 

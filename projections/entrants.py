@@ -133,13 +133,19 @@ class Field:
         return rows
 
     def _sealed(self, mine: Integers, slot: str) -> Chosen:
-        """Return which of a competitor's vectors the slot takes, with their weights."""
+        """Return which of a competitor's vectors the slot takes, with their weights.
+
+        None of a chain of which it would take one that is still hidden: whoever hid
+        several could open the one that turned out right, and leave the others closed.
+        """
         vectors = self.board.vectors
-        rows = mine[vectors.eligible[mine]]
+        rows = mine[vectors.eligible[mine] | vectors.is_withheld[mine]]
         unit, sealed_us = vectors.unit[rows], vectors.sealed_us[rows]
         is_root = vectors.kind[rows] == INITIAL
         weight = self._weights(slot, unit, sealed_us, is_root)
-        rows, weight = rows[weight > 0], weight[weight > 0]
+        withheld = unit[(weight > 0) & vectors.is_withheld[rows]]
+        is_taken = (weight > 0) & ~np.isin(unit, withheld)
+        rows, weight = rows[is_taken], weight[is_taken]
         return Chosen(
             unit=vectors.unit[rows],
             place=self.places.of_vector[rows],

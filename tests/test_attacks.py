@@ -20,7 +20,7 @@ from tests.test_rules_table import tables
 
 EASIER = sha256(b"an easier bar").hexdigest()
 SALT = sha256(b"salt").hexdigest()
-Attack = Callable[[History], None]
+Attack = Callable[[History], object]
 Row = dict[str, Any]
 
 
@@ -180,6 +180,22 @@ def hide_both_answers_and_open_one(history: History) -> None:
     assert parent is not None
     last = parent.chains["native"].last
     history.update(question, last, "0.2", opens=second, salt=SALT)
+
+
+def open_the_one_that_was_right(history: History) -> tuple[Question, str]:
+    """Hide two vectors, open the first; return the question and the second's id."""
+    question = asked(history)
+    first, _ = hide(history, question, "native")
+    shown = history.vector(question, "0.1")
+    event = history.draft_seal(question, probabilities=shown)
+    hashed = msgspec.structs.replace(
+        event, question=None, question_hash=codec.question_hash(question)
+    )
+    committed = codec.commitment(hashed, parent=first, salt=SALT)
+    second = history.update(question, first, "", commitment=committed)
+    judged(history, question, "pass")
+    history.update(question, second, "0.8", opens=first, salt=SALT)
+    return question, second
 
 
 def judge_oneself(history: History) -> None:
@@ -372,6 +388,10 @@ ATTACKS: dict[str, tuple[Attack, Shown]] = {
             counts={"duplicate": 1, "hidden": 1, "eligible": 0, "missing": 1},
         ),
     ),
+    "of a chain with hidden vectors the right one is not opened alone": (
+        open_the_one_that_was_right,
+        Shown(counts={"hidden": 1, "eligible": 1, "missing": 0}),
+    ),
     "who forecasts cannot judge": (judge_oneself, Shown(refused="wrong-role")),
     "an outcome by another bar than the sealed one is named": (
         judge_by_another_bar,
@@ -473,6 +493,24 @@ def test_a_last_minute_update_improves_the_final_score_and_no_other() -> None:
     assert brier(history, "final") == "0.000000000000"
     # In force for no time at all.
     assert brier(history, "time_weighted") == "0.810000000000"
+
+
+def test_what_was_opened_alone_counts_as_the_first_and_in_no_other_slot() -> None:
+    history = History(issued())
+    open_the_one_that_was_right(history)
+    assert brier(history, "initial") == "0.040000000000"
+    for slot in ("final", "all", "time_weighted"):
+        found = row(history, slot=slot)
+        assert found["scores"]["brier"]["value"] is None
+        assert found["counts"]["unslotted"] == 1
+
+
+def test_once_all_of_a_chain_is_open_every_slot_has_its_vectors() -> None:
+    history = History(issued())
+    question, second = open_the_one_that_was_right(history)
+    history.update(question, second, "0.1", opens=second, salt=SALT)
+    assert brier(history, "final") == "0.810000000000"
+    assert brier(history, "all") == "0.425000000000"
 
 
 def test_two_contradictory_seals_score_as_the_first() -> None:
