@@ -48,8 +48,9 @@ def rows(
     for competitor in manifest.competitors:
         if not field.competes(competitor):
             continue
-        entrant = field.enter(competitor, chosen)
+        whole = field.enter(competitor, chosen)
         for part in parts.of(competitor, field.budgets(competitor)):
+            entrant = whole
             if part.grouping == BUDGET:
                 entrant = field.enter(competitor, chosen, part.value)
             yield _row(field.board, entrant, chosen, part)
