@@ -389,7 +389,7 @@ def require_sums(counts: dict[str, int]) -> None:
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=20,
+    max_examples=15,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
