@@ -16,6 +16,8 @@ _INSTANT = re.compile(
 )
 _RELATIVE = re.compile(r"(?:now|([+-])([0-9]{1,6})([smhd]))")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+HOUR_SECONDS = 3_600
+SECONDS_MAX = 10_000 * 366 * 86_400  # more than from year 1 to year 9999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -67,6 +69,14 @@ def parse_draft_instant(text: str, now: datetime) -> datetime:
     sign, count, unit = match.groups()
     delta = timedelta(**{_UNITS[unit]: int(count)})
     return now + delta if sign == "+" else now - delta
+
+
+def span(seconds: int) -> timedelta:
+    """Return a span of time, at most one that no two instants are apart.
+
+    Limits in charters and suites are counts with no upper bound of their own.
+    """
+    return timedelta(seconds=min(seconds, SECONDS_MAX))
 
 
 def micros(instant: datetime) -> int:

@@ -7,12 +7,12 @@ operator has looked.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from ledger.clock import Clock, instant_text, micros
+from ledger.clock import Clock, instant_text, micros, span
 from ledger.errors import RefusedError
 
 # Seconds since the machine started, sleep included.
@@ -93,7 +93,7 @@ class ClockWatch:
 
     def _is_back(self, wall: datetime, last: datetime, jump_seconds: int) -> bool:
         """Tell whether the clock is further behind the last entry than is excused."""
-        if wall >= last or last - wall <= timedelta(seconds=jump_seconds):
+        if wall >= last or last - wall <= span(jump_seconds):
             return False
         accepted = self._accepted
         return accepted is None or micros(last) > accepted.excused_micros

@@ -11,9 +11,9 @@ not refused here: it is recorded, and the projections flag it.
     rules_resolution  what may be said to have happened
 """
 
-from datetime import timedelta
 from typing import assert_never
 
+from ledger.clock import instant_text, span
 from ledger.entry import Recorded
 from ledger.errors import RefusedError
 from ledger.events import (
@@ -138,9 +138,9 @@ def _check_created(charter: CharterManifest, recorded: Recorded) -> None:
     if created_at <= recorded.received_at:
         return
     ahead = charter.created_ahead_seconds
-    if created_at > recorded.received_at + timedelta(seconds=ahead):
+    if created_at - recorded.received_at > span(ahead):
         msg = (
-            f"created_at {created_at.isoformat()} is more than {ahead} s after the "
-            f"ledger's clock, {recorded.received_at.isoformat()}: check your clock"
+            f"created_at {instant_text(created_at)} is more than {ahead} s after the "
+            f"ledger's clock, {instant_text(recorded.received_at)}: check your clock"
         )
         raise RefusedError("created-ahead", msg)

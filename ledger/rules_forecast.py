@@ -1,8 +1,9 @@
 """Vectors, chains and reveals: what a forecaster may commit."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
+from ledger.clock import HOUR_SECONDS, instant_text, span
 from ledger.errors import RefusedError
 from ledger.events import Forecast, ForecastSealed, ForecastUpdated, Quantity
 from ledger.rules_question import place_of, require_suite
@@ -32,8 +33,8 @@ def check_update(state: State, event: ForecastUpdated, received_at: datetime) ->
     chain = _require_chain(unit, event)
     if event.created_at < chain.created_at:
         msg = (
-            f"the update was created {event.created_at.isoformat()}, before its parent "
-            f"({chain.created_at.isoformat()})"
+            f"the update was created {instant_text(event.created_at)}, before its parent "
+            f"({instant_text(chain.created_at)})"
         )
         raise RefusedError("created-before-parent", msg)
     if event.opens is not None or event.salt is not None:
@@ -49,7 +50,7 @@ def _require_chain(unit: Unit, event: ForecastUpdated) -> Chain:
             raise RefusedError("foreign-parent", msg)
     chain = unit.chains.get(event.forecaster)
     if chain is None:
-        msg = f"{event.forecaster} has sealed nothing on {unit.name}: seal a forecast first"
+        msg = f"{event.forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
     if chain.last != event.parent:
         msg = f"the parent must be the chain's last, {chain.last}, not {event.parent}"
@@ -71,7 +72,7 @@ def _check_reveal(
         msg = f"{event.opens} is no hidden forecast of {event.forecaster} that is still closed"
         raise RefusedError("nothing-to-open", msg)
     hours = frozen.manifest.reveal_by_hours
-    if received_at > unit.resolve_by + timedelta(hours=hours):
+    if received_at - unit.resolve_by > span(hours * HOUR_SECONDS):
         msg = f"a hidden forecast may be opened until {hours} h after resolve_by: it is later"
         raise RefusedError("reveal-too-late", msg)
 

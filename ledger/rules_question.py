@@ -1,8 +1,8 @@
 """Which question may be asked in a suite, and by whom."""
 
-from datetime import timedelta
 from functools import lru_cache
 
+from ledger.clock import HOUR_SECONDS, instant_text, span
 from ledger.codec import question_hash
 from ledger.errors import RefusedError
 from ledger.events import Question
@@ -73,19 +73,24 @@ def _require_template(frozen: FrozenSuite, question: Question) -> Template:
         known = ", ".join(frozen.templates)
         msg = f"{frozen.manifest.suite} has no template {question.template!r}; it has {known}"
         raise RefusedError("unknown-template", msg)
+    require_observable(template)
+    return template
+
+
+def require_observable(template: Template) -> None:
+    """Refuse a template of which nothing is forecast."""
     if not template.is_observable:
         msg = f"{template.id} is {template.kind}: it is evidence, never forecast or resolved"
         raise RefusedError("not-observable", msg)
-    return template
 
 
 def check_bounds(question: Question, template: Template) -> None:
     """Refuse a question that its template does not allow, whoever brings it."""
     if not question.opened_at <= question.cutoff_at <= question.resolve_by:
         msg = (
-            f"opened_at {question.opened_at.isoformat()}, cutoff_at "
-            f"{question.cutoff_at.isoformat()} and resolve_by "
-            f"{question.resolve_by.isoformat()} must follow in this order"
+            f"opened_at {instant_text(question.opened_at)}, cutoff_at "
+            f"{instant_text(question.cutoff_at)} and resolve_by "
+            f"{instant_text(question.resolve_by)} must follow in this order"
         )
         raise RefusedError("times-out-of-order", msg)
     if template.requires_acceptance and question.acceptance_hash is None:
@@ -135,7 +140,7 @@ def _outside_times(question: Question, template: Template) -> str | None:
     return None
 
 
-_hours = lru_cache(maxsize=64)(lambda hours: timedelta(hours=hours))
+_hours = lru_cache(maxsize=64)(lambda hours: span(hours * HOUR_SECONDS))
 
 
 def _require_may_open(

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.clock import instant_text
 from ledger.errors import RefusedError
 from ledger.events import ResolutionRecorded
 from ledger.keys.roster import Role
@@ -55,8 +56,8 @@ def _check_content(
         raise RefusedError("reason-missing", msg)
     if event.published_at is not None and event.published_at > received_at:
         msg = (
-            f"published_at {event.published_at.isoformat()} is after the ledger's clock, "
-            f"{received_at.isoformat()}: record an outcome once it is published"
+            f"published_at {instant_text(event.published_at)} is after the ledger's clock, "
+            f"{instant_text(received_at)}: record an outcome once it is published"
         )
         raise RefusedError("published-after-receipt", msg)
 

@@ -6,16 +6,18 @@ suite's time has come: on its `as_of`, which is when its last event was received
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
-from ledger.clock import from_micros, instant_text
+from ledger.clock import SECONDS_MAX, from_micros, instant_text, micros
 from ledger.projections.payloads import Payload
-from ledger.projections.suites import HOUR_US, SuiteVersion
+from ledger.projections.suites import HOUR_US, SECOND_US, SuiteVersion
 from ledger.projections.tables import FindingRow
 
 CLOCK_SKEW = "clock-skew"
 UNFORECAST = "unforecast"
 UNOPENED = "commitment-unopened"
 _CLOCK = "the ledger's clock"
+_LAST_US = micros(datetime.max.replace(tzinfo=UTC))
 
 
 class ClockReading:
@@ -93,12 +95,12 @@ def _unforecast(
 def _unopened(
     connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
 ) -> Iterator[FindingRow]:
-    allowed_us = suite.manifest.reveal_by_hours * HOUR_US
+    allowed_us = min(suite.manifest.reveal_by_hours * HOUR_US, SECONDS_MAX * SECOND_US)
     # On the last instant a reveal is still let in.
     asked = (suite.name, as_of_us - allowed_us, UNOPENED)
     rows = connection.execute(_UNOPENED, asked).fetchall()
     for seq, unit, forecaster, identity, resolve_by_us in rows:
-        last = _text(resolve_by_us + allowed_us)
+        last = _text(min(resolve_by_us + allowed_us, _LAST_US))
         yield FindingRow(
             seq=seq,
             rule=UNOPENED,

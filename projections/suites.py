@@ -10,7 +10,7 @@ import numpy as np
 
 from ledger import codec, spelling
 from ledger.charters import compromised_keys
-from ledger.clock import micros, parse_instant
+from ledger.clock import SECONDS_MAX, micros, parse_instant
 from ledger.events import SuiteFrozen
 from ledger.ids import parse_version
 from ledger.projections.columns import Integers, integers
@@ -63,7 +63,9 @@ class Charters:
     def backdated_us_max(self, seqs: Integers) -> Integers:
         """Return how old an event at each position may be when it is received."""
         since = integers([position for position, _ in self._stated])
-        seconds = integers([each.backdated_seconds for _, each in self._stated])
+        seconds = integers(
+            [min(each.backdated_seconds, SECONDS_MAX) for _, each in self._stated]
+        )
         return seconds[np.searchsorted(since, seqs, side="right") - 1] * SECOND_US
 
 
@@ -105,7 +107,7 @@ def suite_version(manifest: SuiteManifest, seq: int, received_us: int) -> SuiteV
         suite_hash=codec.suite_hash(manifest),
         is_claimed=manifest.chronology == "claimed",
         clip_ppm=spelling.ppm(manifest.scoring.clip),
-        max_spread_us=manifest.max_spread_seconds * SECOND_US,
+        max_spread_us=min(manifest.max_spread_seconds, SECONDS_MAX) * SECOND_US,
         canaries=frozenset(manifest.canaries),
         templates={template.id: template for template in manifest.templates},
     )

@@ -1,7 +1,7 @@
 """What the door refuses: one row a rule, and the last thing that it lets in."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
@@ -868,3 +868,46 @@ def test_a_log_begins_with_a_charter() -> None:
 
     with pytest.raises(RefusedError, match="no-charter"):
         court.hear(court.frozen(manifest()))
+
+
+def test_limits_without_an_end_let_the_farthest_times_in() -> None:
+    court = Court()
+    endless = 2**53 - 1
+    court.hear(
+        court.charter(2, created_ahead_seconds=endless, backdated_seconds=endless)
+    )
+    templates = [
+        msgspec.structs.replace(each, max_open_hours=endless)
+        if each.max_open_hours is not None
+        else each
+        for each in manifest(2).templates
+    ]
+    wide = manifest(2, reveal_by_hours=endless)
+    wide = msgspec.structs.replace(wide, templates=tuple(templates))
+    court.hear(court.frozen(wide, supersedes="court@v1"))
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    question = court.question(cutoff_at=last, resolve_by=last)
+    court.hear(court.pending(question, suite="court@v2"))
+    hashed = codec.suite_hash(wide)
+    hidden = court.hear(
+        court.seal(
+            question,
+            suite="court@v2",
+            suite_hash=hashed,
+            created_at=last,
+            probabilities={},
+            commitment=BAR,
+        )
+    )
+    court.hear(
+        court.update(
+            question,
+            hidden,
+            suite="court@v2",
+            suite_hash=hashed,
+            created_at=last,
+            opens=hidden,
+            salt=OTHER,
+        ),
+        at=last,
+    )
