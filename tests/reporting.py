@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from hypothesis import strategies as st
 
 from ledger.projections.board_units import Pinned
 from ledger.projections.fold import Fold
@@ -11,8 +12,42 @@ from ledger.projections.materialize import Tables
 from ledger.projections.report import Report, no_files
 from ledger.suite import Competitor, SuiteManifest, Template
 from tests.simulator import History, suite
+from tests.story import Step
 
 Row = dict[str, Any]
+# Stories in which units come to be scored: everybody forecasts and updates, some
+# outcomes are early, the cut-off passes, others follow, something happens to each unit.
+_UNITS, _PEOPLE = range(4), range(2)
+_DEEDS = [
+    *[("seal", unit, who) for unit in _UNITS for who in _PEOPLE],
+    *[("update", unit, who) for unit in _UNITS for who in _PEOPLE],
+    *[("wait", 0, 0), ("wait", 0, 0), ("hide", 3, 1), ("record", 0, 0)],
+    *[("record", 1, 0), ("open", 2, 0)],
+]
+# Choices of a story's record: at first those that state no earlier publication.
+_EARLY, _LATE = (
+    st.sampled_from([15, 21, 45, 3, 27]),
+    st.sampled_from([10, 40, 25, 55, 45, 3, 2]),
+)
+_LATER: list[Step] = [("wait", 0, 0, 60)] * 3
+_TOUCHED: list[Step] = [
+    *[("update", unit, who, 0) for unit in _UNITS for who in _PEOPLE],
+    *[("review", unit, 0, 0) for unit in _UNITS],
+]
+
+
+@st.composite
+def lives(draw: st.DrawFn) -> list[Step]:
+    """Return the steps of a story whose units are mostly scored."""
+    early = [
+        (*deed, draw(_EARLY if deed[0] == "record" else st.integers(0, 40)))
+        for deed in draw(st.permutations(_DEEDS))[: draw(st.integers(8, 22))]
+    ]
+    late = [("record", unit, 0, draw(_LATE)) for unit in _UNITS if draw(st.booleans())]
+    return [*early, *_LATER, *late, *_TOUCHED]
+
+
+LIVES = lives()
 
 
 def report(history: History, pinned: Pinned = no_files) -> Report:

@@ -21,9 +21,9 @@ from ledger.projections.labels import LABELS
 from ledger.projections.materialize import Tables
 from ledger.projections.report import Report
 from ledger.suite import Competitor
-from tests.reporting import Row, report, row, rows, suite_of, template, value
+from tests.reporting import LIVES, Row, report, row, rows, suite_of, template, value
 from tests.simulator import History, suite
-from tests.story import STEPS, Step, tell
+from tests.story import Step, tell
 
 SLOTS = ("initial", "final", "all", "time_weighted", "at_lead:22", "at_lead:30")
 DOCS = (Path(__file__).parents[1] / "docs" / "rows.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def told(history: History, outcome: str = "pass", p: str = "0.8", **asked: Any) 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     chronology=st.sampled_from(["received", "claimed"]),
-    steps=STEPS,
+    steps=LIVES,
     slot=st.sampled_from(SLOTS),
 )
 def test_every_unit_is_in_exactly_one_class_of_each_division(
@@ -66,7 +66,7 @@ def test_every_unit_is_in_exactly_one_class_of_each_division(
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(chronology=st.sampled_from(["received", "claimed"]), steps=STEPS)
+@given(chronology=st.sampled_from(["received", "claimed"]), steps=LIVES)
 def test_the_parts_of_a_grouping_that_all_units_have_add_up(
     chronology: str, steps: list[Step]
 ) -> None:
@@ -88,7 +88,7 @@ def test_the_parts_of_a_grouping_that_all_units_have_add_up(
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     chronology=st.sampled_from(["received", "claimed"]),
-    steps=STEPS,
+    steps=LIVES,
     slot=st.sampled_from(SLOTS),
 )
 def test_a_row_holds_no_float_and_a_reason_for_every_null(
@@ -105,7 +105,7 @@ def test_a_row_holds_no_float_and_a_reason_for_every_null(
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     chronology=st.sampled_from(["received", "claimed"]),
-    steps=STEPS,
+    steps=LIVES,
     slot=st.sampled_from(SLOTS),
 )
 def test_a_score_over_complete_cases_lies_within_its_bounds(
