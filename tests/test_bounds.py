@@ -45,7 +45,7 @@ def test_a_mean_is_bounded_by_its_best_and_its_worst_case(
 def test_a_skill_is_bounded_by_its_best_and_its_worst_case(
     known: list[Losses], missing: list[tuple[Losses, ...]]
 ) -> None:
-    cases = []
+    cases: list[Fraction] = []
     for turned in product(*missing):
         every = [*known, *turned]
         baseline = sum(each.baseline for each in every)
@@ -75,7 +75,7 @@ def test_a_skill_against_the_cohorts_own_rate_is_bounded_likewise(
         assert found is None
         return
     size = len(known) + len(missing)
-    cases = []
+    cases: list[Fraction] = []
     for turned in product((True, False), repeat=len(missing)):
         rate = Fraction(events + sum(turned), size)
         loss = lost + sum(
