@@ -6,10 +6,10 @@ import msgspec
 
 from ledger import codec
 from ledger.cli.context import KeyRing
-from ledger.cli.draft_text import read_draft
+from ledger.cli.draft_text import read_draft, require_no_mark
 from ledger.cli.lines import LINE_BYTES_MAX, Line
 from ledger.cli.pins import PinKeeper
-from ledger.cli.submitting import signed
+from ledger.cli.submitting import author_key, signed
 from ledger.clock import Clock
 from ledger.drafts import Drafts
 from ledger.envelope import open_envelope
@@ -101,12 +101,14 @@ class Appender:
         if line.content is None:
             msg = f"the line is longer than {LINE_BYTES_MAX} bytes, which no event is"
             raise RefusedError("too-large", msg)
+        require_no_mark(line.content)
         if b'"payloadType"' in line.content:
             self._stage_signed(open_envelope(line.content, self._writer.state.roster))
             return
         draft = read_draft(line.content)
         event = self._drafts.event(draft, self._writer.state, self._clock())
-        submission = signed(event, self._ring.require(event.author))
+        roster = self._writer.state.roster
+        submission = signed(event, author_key(event, self._ring, roster))
         self._stage_event(submission, event, draft.get("file"))
 
     def _stage_signed(self, submission: Submission) -> None:

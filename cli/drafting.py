@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli.context import read_input
-from ledger.errors import UsageError
+from ledger.errors import RefusedError, UsageError
 from ledger.grammar import HEX_PATTERN
 from ledger.ids import sha256_hex
 from ledger.suite_table import listed
@@ -123,12 +123,17 @@ def spread(
     """Return the vector that -p options describe over `answers`.
 
     A bare number is the positive answer's; of two answers the other takes the rest.
-    Raises `UsageError` where it is not clear whose a number is.
+    Raises `UsageError` where it is not clear whose a number is, and `RefusedError` for
+    what is no answer.
     """
     named: dict[str, Decimal | str] = {}
     for text in stated:
         name, sign, value = text.rpartition("=")
         answer = name if sign else _only_positive(text, stated, answers, positive)
+        if answers and answer not in answers:
+            known = listed(answers, last="and")
+            msg = f"-p {text}: {answer} is no answer of the question, whose answers are {known}"
+            raise RefusedError("answers-mismatch", msg)
         if answer in named:
             msg = f"-p names {answer} twice: give each answer one probability"
             raise UsageError(msg)

@@ -10,12 +10,13 @@ from ledger.cli import render
 from ledger.cli.context import KeyRing
 from ledger.errors import RefusedError, UsageError
 from ledger.keys.roster import Role
-from ledger.rules_question import require_suite
+from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
 from ledger.suite_table import listed, nearest
 from ledger.unit import unit_name
 
 Fields = dict[str, object]
+_AT_HAND = "whose key is at hand"
 
 
 class Meaning:
@@ -54,6 +55,7 @@ class Meaning:
             self.draft["template"] = self._only("--template", templates, what)
         if self.draft["template"] not in frozen.templates:
             raise _unknown("template", self.draft["template"], frozen, frozen.templates)
+        require_observable(frozen.templates[str(self.draft["template"])])
         if not self.draft.get("horizon") and self.draft.get("id"):
             self._horizon(frozen)
 
@@ -85,7 +87,7 @@ class Meaning:
                     each.principal == author if author else each.principal in self._ring
                 )
             ]
-            what = f"competitors of {frozen.manifest.suite} whose key is at hand"
+            what = f"competitors of {frozen.manifest.suite} {_AT_HAND}"
             self.draft["forecaster"] = self._only("--as", at_hand, what)
         competitor = frozen.competitors.get(str(self.draft["forecaster"]))
         if competitor is None:
@@ -106,7 +108,7 @@ class Meaning:
         if self.draft.get("status") == "PENDING":
             people = self._people("issuer") or resolvers
             what = "issuers"
-        what = f"{what} whose key is at hand"
+        what = f"{what} {_AT_HAND}"
         self.draft["author"] = self._only("--author", people, what)
 
     def _people(self, role: Role) -> list[str]:
@@ -122,6 +124,8 @@ class Meaning:
         if len(names) != 1:
             known = listed(names, last="and") if names else "none"
             msg = f"say which with {option}: the {what} are {known}"
+            if not names and what.endswith(_AT_HAND):
+                msg += f", for {self._ring.folder} has none of theirs: --keys FOLDER says where it is"
             raise UsageError(msg)
         self._taken.append(f"{option} {names[0]}")
         return names[0]

@@ -5,6 +5,7 @@ from ledger.cli import render
 from ledger.cli.context import KeyRing
 from ledger.errors import RefusedError
 from ledger.events import LedgerEvent
+from ledger.keys.roster import Roster
 from ledger.keys.signing import SignerKey, sign_payload
 from ledger.writer import Receipt, Submission, Writer
 
@@ -19,9 +20,23 @@ def signed(event: LedgerEvent, signer: SignerKey) -> Submission:
     )
 
 
+def author_key(event: LedgerEvent, ring: KeyRing, roster: Roster) -> SignerKey:
+    """Return the key to sign an event with; raise `RefusedError` where there is none.
+
+    A name that the charter does not list has no key anywhere.
+    """
+    if event.author not in roster.members:
+        known = ", ".join(sorted(roster.members))
+        msg = f"the charter lists no {event.author!r}; it lists {known}"
+        raise RefusedError("unknown-author", msg)
+    return ring.require(event.author)
+
+
 def submit(event: LedgerEvent, ring: KeyRing, writer: Writer) -> Receipt:
     """Sign and append one event; raise `RefusedError` and change nothing."""
-    [answer] = writer.append([signed(event, ring.require(event.author))])
+    [answer] = writer.append(
+        [signed(event, author_key(event, ring, writer.state.roster))]
+    )
     if isinstance(answer, RefusedError):
         raise answer
     return answer

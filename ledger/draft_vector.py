@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 from ledger.errors import RefusedError
 from ledger.spelling import PPM, ppm
+from ledger.suite_words import shown
 
 # How far off a vector of numbers may be, for each answer: five millionths is what
 # rounding each probability to five places can do to it.
@@ -73,7 +74,7 @@ def _ordered(given: Mapping[str, object], answers: tuple[str, ...]) -> list[str]
 def _number(name: str, given: object) -> Decimal:
     """Return a probability in millionths, not yet whole ones."""
     if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
-        raise _no_probability(name, repr(given))
+        raise _no_probability(name, shown(given))
     # A float is the number that its shortest text says: 0.1 is a tenth.
     number = Decimal(repr(given)) if isinstance(given, float) else Decimal(given)
     if not number.is_finite() or not 0 <= number <= 1:
@@ -104,12 +105,14 @@ def _rounded(numbers: dict[str, Decimal], fixed: dict[str, int]) -> dict[str, in
     return whole
 
 
-def _no_probability(name: str, shown: str) -> RefusedError:
-    msg = f"probabilities.{name} is {shown[:60]}: write a number from 0 to 1, such as 0.25"
+def _no_probability(name: str, said: str) -> RefusedError:
+    msg = (
+        f"probabilities.{name} is {said[:60]}: write a number from 0 to 1, such as 0.25"
+    )
     return RefusedError("draft-unfit", msg)
 
 
 def _misses_one(given: Mapping[str, object], total: Decimal) -> RefusedError:
-    shown = format(total.scaleb(-6, _EXACT).normalize(_EXACT), "f")
-    msg = f"the probabilities of {', '.join(given)} sum to {shown}, not to 1"
+    summed = format(total.scaleb(-6, _EXACT).normalize(_EXACT), "f")
+    msg = f"the probabilities of {', '.join(given)} sum to {summed}, not to 1"
     return RefusedError("sum-not-one", msg)

@@ -32,7 +32,7 @@ from ledger.events import (
     ResolutionRecorded,
     SuiteFrozen,
 )
-from ledger.rules_question import require_suite
+from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
 from ledger.suite_table import listed, nearest
@@ -201,10 +201,15 @@ def _name(naming: Fields, frozen: FrozenSuite) -> tuple[str, str, str]:
         known = ", ".join(frozen.templates)
         msg = f"{suite} has no template {shown(naming['template'])}; it has {known}"
         raise RefusedError("unknown-template", msg)
+    require_observable(template)
     # A template with one horizon leaves nothing to say.
     if "horizon" not in naming and len(template.horizons) != 1:
         raise unfit("horizon", "is missing", f"write {listed(template.horizons)}")
     horizon = naming.get("horizon", *template.horizons[:1])
+    if horizon not in template.horizons:
+        known = ", ".join(template.horizons)
+        msg = f"{template.id} has no horizon {shown(horizon)}; it has {known}"
+        raise RefusedError("unknown-question", msg)
     return template.id, str(naming["id"]), str(horizon)
 
 
@@ -243,6 +248,13 @@ def _vector(given: object, answers: tuple[str, ...]) -> dict[str, str]:
     if not isinstance(given, Mapping):
         remedy = "write an object of answers, each with its probability"
         raise unfit("probabilities", f"is {shown(given)}", remedy)
+    strange = [name for name in given if answers and name not in answers]
+    if strange:
+        msg = (
+            f"{shown(strange[0])} is no answer of the question, whose answers are "
+            f"{listed(answers, last='and')}"
+        )
+        raise RefusedError("answers-mismatch", msg)
     return vector(given, answers)
 
 
@@ -290,7 +302,7 @@ def _end_of_chain(fields: Fields, unit: Unit | None) -> str:
         raise unfit("forecaster", "is missing", "name the competitor that updates")
     chain = unit.chains.get(str(forecaster))
     if chain is None:
-        msg = f"{forecaster} has sealed nothing on {unit.name}: seal a forecast first"
+        msg = f"{forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
     return chain.last
 

@@ -211,5 +211,6 @@ def require_vector(probabilities: dict[str, str]) -> None:
     """Refuse a vector that does not sum to exactly 1."""
     total = sum(map(ppm, probabilities.values()))
     if total != PPM:
-        msg = f"the probabilities sum to {total} millionths, not to {PPM}: {probabilities}"
+        said = ", ".join(f"{name}={text}" for name, text in probabilities.items())
+        msg = f"the probabilities sum to {total} millionths, not to {PPM}: {said}"
         raise RefusedError("sum-not-one", msg)

@@ -107,6 +107,8 @@ def _decimal_text(given: object) -> str | None:
 def shown(given: Any) -> str:  # noqa: ANN401 - whatever a TOML can hold
     """Return a value as its author wrote it, shortened."""
     match given:
+        case None:
+            text = "null"
         case bool():
             text = str(given).lower()
         case str():

@@ -47,6 +47,12 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
     # The records of an outcome, which a second resolver may confirm: id to author.
     records: dict[str, str] = {}
 
+    @property
+    def called(self) -> str:
+        """What people call it within its suite: template/id/horizon."""
+        _, *names = msgspec.json.decode(self.name, type=list[str])
+        return "/".join(names)
+
 
 class Place(msgspec.Struct, frozen=True, gc=False):
     """Where an event belongs: its unit, and the hash of the question that it names.

@@ -141,10 +141,20 @@ REFUSED_LINES: dict[str, tuple[bytes, str, str]] = {
         "file-missing",
         "none.toml",
     ),
-    "an author whose key is elsewhere": (
+    "an author whom the charter does not list": (
         json.dumps({**OPEN, "author": "dispatcher"}).encode(),
-        "key-missing",
-        "--keys FOLDER",
+        "unknown-author",
+        "it lists evaluator",
+    ),
+    "a byte order mark before a draft": (
+        b"\xef\xbb\xbf" + json.dumps(OPEN).encode(),
+        "not-json",
+        "save it as UTF-8 without one",
+    ),
+    "a byte order mark before an envelope": (
+        b'\xef\xbb\xbf{"payloadType":1}',
+        "not-json",
+        "byte order mark",
     ),
     "an envelope of nothing": (b'{"payloadType":1}', "envelope-unfit", "payloadType"),
 }

@@ -216,7 +216,7 @@ def test_a_horizon_is_that_of_the_open_question(tmp_path: Path) -> None:
         ),
         "an unopened question": (["--id", "d-2"], "unknown-question", "PENDING record"),
         "somebody else's key": (["--author", "resolver"], "usage", "--as"),
-        "nobody's key": (["--as", "native", "--author", "x"], "key-missing", "x"),
+        "nobody's key": (["--as", "native", "--author", "x"], "unknown-author", "x"),
     }.values(),
 )
 def test_a_name_that_is_none_is_refused(

@@ -550,7 +550,19 @@ UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         SEAL,
         {"probabilities": {"yes": 0.5, "no": 0.5}},
         "answers-mismatch",
-        "answers are pass, fail",
+        '"yes" is no answer of the question, whose answers are pass and fail',
+    ),
+    "nothing as a probability": (
+        SEAL,
+        {"probabilities": {"pass": None, "fail": 0.5}},
+        "draft-unfit",
+        "probabilities.pass is null",
+    ),
+    "a truth value as a probability": (
+        SEAL,
+        {"probabilities": {"pass": True, "fail": 0}},
+        "draft-unfit",
+        "probabilities.pass is true",
     ),
 }
 
