@@ -1,6 +1,7 @@
 """A draft's JSON, read so that nothing in it is lost or read in two ways."""
 
 import json
+from codecs import BOM_UTF8
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ def read_draft(content: bytes) -> dict[str, object]:
     Raises `RefusedError`: `not-json` for what is no JSON, names a key twice or holds
     something that is no number, `draft-unfit` for what is no object.
     """
+    require_no_mark(content)
     try:
         draft = json.loads(
             content.decode(),
@@ -33,6 +35,13 @@ def read_draft(content: bytes) -> dict[str, object]:
         msg = f"this is {shown(draft)}: a draft is one JSON object"
         raise RefusedError("draft-unfit", msg)
     return draft
+
+
+def require_no_mark(content: bytes) -> None:
+    """Refuse a line that starts with what some editors put before UTF-8."""
+    if content.startswith(BOM_UTF8):
+        msg = "the file starts with a byte order mark: save it as UTF-8 without one"
+        raise RefusedError("not-json", msg)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

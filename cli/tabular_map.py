@@ -104,7 +104,7 @@ class Settings(msgspec.Struct, kw_only=True):
 def read_settings(file: str) -> Settings:
     """Return the settings of a TOML file; raise `UsageError` for an unfit one."""
     try:
-        written = tomllib.loads(read_input(file).decode())
+        written = tomllib.loads(read_input(file).decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         msg = f"{file} is no TOML: {error}"
         raise UsageError(msg) from None

@@ -77,6 +77,9 @@ def jsonl_rows(file: str, table: TableMap) -> Iterator[Row | Unread]:
 def _decoder(encoding: str) -> Callable[[bytes], str]:
     """Return what decodes a line; bytes that are no text become lone surrogates."""
     try:
+        # A file in UTF-8 may start with a mark that belongs to no column's name.
+        if codecs.lookup(encoding).name == "utf-8":
+            encoding = "utf-8-sig"
         decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
     except LookupError:
         msg = f"there is no encoding {encoding!r}: write utf-8, latin-1 or cp1252, say"
