@@ -125,7 +125,7 @@ def amending(ledger: str | None, root_key: Path | None) -> Iterator[Amendment]:
 
 def _root(folder: Folder, charter: CharterManifest, root_key: Path | None) -> SignerKey:
     if root_key is not None:
-        return read_key(root_key)
+        return read_key(root_key, "--root-key names the file of a root's key")
     roots = [each.name for each in charter.principals if each.role == "root"]
     for name in roots:
         if key_file(folder, name).exists():

@@ -18,6 +18,11 @@ from ledger.keys.signing import SignerKey
 from ledger.log import Reader, open_reader, open_writer
 from ledger.writer import Writer
 
+_LOST = (
+    "the log's own key is made once and no other goes on with its log, so restore it "
+    "from the backup"
+)
+
 
 def clock() -> Clock:
     """Return the clock that commands read."""
@@ -107,7 +112,7 @@ class KeyRing:
 @contextmanager
 def writing(folder: Folder) -> Iterator[Writer]:
     """Take the ledger's lock for one command, and give its writer."""
-    log_key = read_key(folder.log_key)
+    log_key = read_key(folder.log_key, _LOST)
     with open_writer(
         folder,
         log_key,

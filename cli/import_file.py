@@ -28,7 +28,8 @@ def opened(file: str) -> Iterator[io.BufferedReader]:
         with Path(file).open("rb") as stream:
             yield _unpacked(stream)
     except (OSError, EOFError, zlib.error) as error:
-        msg = f"{file} cannot be read: {error}"
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{file} cannot be read: {reason}"
         raise UsageError(msg) from error
 
 

@@ -71,7 +71,7 @@ def _sink(out: str) -> Iterator[BinaryIO]:
         if is_file:
             written.replace(path)
     except OSError as error:
-        msg = f"{path} cannot be written: {error}"
+        msg = f"{path} cannot be written: {error.strerror or error}"
         raise UsageError(msg) from error
     finally:
         if is_file:

@@ -31,15 +31,15 @@ REASONS = {
     "outcome-differs": "other than an earlier row's for the same unit",
     "unknown-question": "of a question that no forecast is about",
 }
-# What was read in another form than it was written.
+# What was read in another form than it was written; the first word is a plural.
 CONVERSIONS = {
-    "to-utc": "times moved to UTC from the zone that they name",
+    "to-utc": "times moved to UTC from the zone that each names",
     "assumed-utc": "times without a zone taken as UTC",
     "date-only": "dates taken as 00:00:00 UTC",
     "cut": "times cut to microseconds",
     "shifted": "times computed from an instant and a distance",
     "percent": "percentages divided by 100",
-    "text-hashed": "texts replaced by their SHA-256",
+    "text-hashed": "texts replaced by the SHA-256 of each",
 }
 
 
@@ -113,7 +113,8 @@ def sentences(report: Report) -> Iterator[str]:
     if report.pending:
         yield f"PENDING: {some(report.pending, 'unit')} without an outcome in this file"
     for name, number in report.converted.items():
-        yield f"converted: {number:,} {CONVERSIONS[name]}"
+        things, _, how = CONVERSIONS[name].partition(" ")
+        yield f"converted: {some(number, things.removesuffix('s'))} {how}"
     for name, number in report.rounded.items():
         yield f"rounded: {some(number, 'forecast')} of {name}, to millionths"
     for name, number in report.normalised.items():

@@ -21,6 +21,8 @@ from ledger.cli.teaching import TaughtCommand, group
 from ledger.keys.keyfile import read_key, write_key
 from ledger.keys.signing import VerifierKey
 
+_NO_FILE = "FILE is the path of a key file, such as demo/keys/forecaster.key"
+
 app = group()
 
 
@@ -87,7 +89,7 @@ def show(
     For example:
       ledger keys show demo/keys/forecaster.key
     """
-    _print_key(read_key(file).verifier, file, as_json=as_json)
+    _print_key(read_key(file, _NO_FILE).verifier, file, as_json=as_json)
 
 
 @app.command("list", cls=TaughtCommand)

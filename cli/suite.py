@@ -126,10 +126,14 @@ def check(
 
 def _read(content: bytes, file: str) -> dict[str, object]:
     try:
-        return manifest_from_toml(content.decode())
+        return manifest_from_toml(content.decode("utf-8-sig"), _called(file))
     except UnicodeDecodeError:
         msg = f"{file} is not UTF-8 text: a suite is a TOML file"
         raise RefusedError("suite-not-toml", msg) from None
+
+
+def _called(file: str) -> str:
+    return "what stdin gives" if file == "-" else file
 
 
 def _beside(file: str) -> Path:

@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
+from ledger.checkpoint import split_note
 from ledger.cli import render
 from ledger.cli.context import state_home
 from ledger.cli.options import Json, LedgerDir
-from ledger.errors import UncheckableError, UsageError
+from ledger.errors import CorruptLogError, UncheckableError, UsageError
 from ledger.folder import Folder
 from ledger.keys.signing import VerifierKey, parse_verifier
 from ledger.projections.audit_log import Options, Progress
@@ -163,7 +164,13 @@ def _note(path: str) -> str:
     except OSError as error:
         msg = f"the checkpoint {path} cannot be read: {error.strerror}"
         raise UncheckableError(msg) from error
-    return content.decode("utf-8", "replace")
+    text = content.decode("utf-8", "replace")
+    try:
+        split_note(text)
+    except CorruptLogError:
+        # The report goes on with what can be checked: it does not know the file.
+        render.note(f"{path} is no checkpoint: give what `ledger checkpoint` prints")
+    return text
 
 
 def _event_id(text: str) -> str:

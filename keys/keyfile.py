@@ -7,6 +7,7 @@ from ledger.errors import UsageError
 from ledger.keys.signing import SignerKey, parse_signer
 
 _OTHERS = 0o077
+_NEW = "`ledger keys new NAME` makes one"
 
 
 def write_key(path: Path, signer: SignerKey) -> None:
@@ -23,16 +24,20 @@ def write_key(path: Path, signer: SignerKey) -> None:
         os.fsync(file.fileno())
 
 
-def read_key(path: Path) -> SignerKey:
-    """Return the signer key of a file; refuse one that others can read."""
+def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
+    """Return the signer key of a file; refuse one that others can read.
+
+    `remedy` is what the refusal of a missing file says to do.
+    """
     try:
         mode = path.stat().st_mode
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        msg = f"no key file at {path}: `ledger keys new NAME` makes one"
+        msg = f"no key file at {path}: {remedy}"
         raise UsageError(msg) from None
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"the key file {path} cannot be read: {error}"
+        reason = getattr(error, "strerror", None) or error
+        msg = f"the key file {path} cannot be read: {reason}"
         raise UsageError(msg) from error
     if mode & _OTHERS:
         msg = (

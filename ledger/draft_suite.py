@@ -77,11 +77,11 @@ def manifest_of_file(
 ) -> Manifest:
     """Return the manifest that a TOML file says; raise `RefusedError` for its gaps."""
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         msg = f"{file} is not UTF-8 text: a suite is a TOML file"
         raise RefusedError("suite-not-toml", msg) from None
-    written = manifest_from_toml(text)
+    written = manifest_from_toml(text, file)
     if is_charter(written):
         return _charter(written)
     return freeze_manifest(written, roles)

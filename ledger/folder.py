@@ -45,7 +45,8 @@ class Folder:
             msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
             raise UsageError(msg) from None
         except (OSError, ValueError) as error:
-            msg = f"{self.settings_file} cannot be read: {error}"
+            reason = getattr(error, "strerror", None) or error
+            msg = f"{self.settings_file} cannot be read: {reason}"
             raise UsageError(msg) from error
         if settings.format != FORMAT:
             msg = f"{self.path} has format {settings.format!r}, this program reads {FORMAT!r}"

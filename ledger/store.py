@@ -91,11 +91,25 @@ class Store:
         return dict(self._database.execute("SELECT key, value FROM meta"))
 
     def head(self) -> Head:
-        """Return the head as the last commit left it."""
-        row = self._database.execute("SELECT size, edge, note FROM head").fetchone()
-        if row is None:
+        """Return the head as the last commit left it.
+
+        Raises `CorruptLogError` where it is not the one row of its table, or says
+        another length than the entries have. (A read-only connection checks no
+        CHECK: a second row could cut the log off for readers.)
+        """
+        last, heads, size, edge, note = self._database.execute(
+            "SELECT (SELECT max(seq) FROM entries), (SELECT count(*) FROM head), "
+            "size, edge, note FROM (SELECT 1) LEFT JOIN head ON one = 1"
+        ).fetchone() or (None, 0, None, None, None)
+        count = 0 if last is None else last + 1
+        if heads > 1 or (heads == 1 and size is None):
+            msg = f"log.db has {heads} heads, and one row numbered 1 is right"
+            raise CorruptLogError(msg)
+        if count != (size or 0):
+            msg = f"log.db has {count} entries, and its head says {size or 0}"
+            raise CorruptLogError(msg)
+        if size is None:
             return Head(size=0, edge=(), note="")
-        size, edge, note = row
         hashes = tuple(edge[i : i + 32] for i in range(0, len(edge), 32))
         return Head(size=size, edge=hashes, note=note)
 
@@ -280,6 +294,10 @@ class Store:
             f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored
         ]
         found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
+        # Without the right to write, SQLite's own check leaves CHECK out.
+        heads = [one for (one,) in self.ask("SELECT one FROM head ORDER BY one")]
+        if heads != [1]:
+            found.append(f"head has the rows {heads[:3]}, and one row numbered 1 is right")
         return found
 
 
@@ -336,7 +354,10 @@ def open_store(path: Path, *, read_only: bool) -> Store:
     `CorruptLogError` for a file that is no log.
     """
     if not path.is_file():
-        msg = f"there is no log at {path}: `ledger init {path.parent}` makes one"
+        is_ledger = path.with_name("ledger.toml").exists()
+        remedy = f"`ledger init {path.parent}` makes one"
+        remedy = "restore the folder from its backup" if is_ledger else remedy
+        msg = f"there is no log at {path}: {remedy}"
         raise UncheckableError(msg)
     try:
         database = (

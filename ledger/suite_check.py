@@ -22,7 +22,7 @@ from ledger.suite_table import Gap
 from ledger.suite_view import Suite
 
 
-def manifest_from_toml(text: str) -> dict[str, Any]:
+def manifest_from_toml(text: str, file: str = "the suite") -> dict[str, Any]:
     """Return the mapping that a suite's TOML says, as its author wrote it.
 
     Raises `RefusedError` (`suite-not-toml`) for text that is no TOML.
@@ -31,7 +31,7 @@ def manifest_from_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         reason = str(error) or "tables nest too deeply"
-        msg = f"the suite is no TOML: {reason}; correct the file there"
+        msg = f"{file} is no TOML: {reason}; correct the file there"
         raise RefusedError("suite-not-toml", msg) from None
 
 
