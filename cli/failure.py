@@ -1,6 +1,7 @@
 """What went wrong, as one sentence and an exit code."""
 
 import os
+import re
 import sys
 
 import msgspec
@@ -18,6 +19,7 @@ from ledger.errors import (
 FALSE, REFUSED, UNCHECKED = 1, 2, 3
 # What a shell reports of a process that a signal ended: 128 and its number.
 INTERRUPTED, PIPE_CLOSED = 130, 141
+_SECRET = re.compile(r"PRIVATE\+KEY\+[^\s'\"]+")
 
 
 def exit_code(error: LedgerError) -> int:
@@ -49,28 +51,51 @@ def code(error: LedgerError) -> str:
 def of_system(error: OSError) -> UsageError:
     """Return what the operating system refused, as an error of the command."""
     what = f"{error.filename}: " if error.filename else ""
+    if not output_takes():
+        what = "the output cannot be written: "
     return UsageError(f"{what}{error.strerror or error}")
 
 
 def described(error: LedgerError) -> dict[str, str]:
     """Return an error's code and its sentence, as every command's --json has them."""
     sentence = error.message if isinstance(error, RefusedError) else str(error)
-    return {"code": code(error), "message": sentence}
+    return {"code": code(error), "message": without_secrets(sentence)}
+
+
+def without_secrets(text: str) -> str:
+    """Return a sentence without the private keys that somebody gave by mistake."""
+    return _SECRET.sub("PRIVATE+KEY+…", text)
 
 
 def report(error: LedgerError, *, as_json: bool) -> None:
-    """Say what went wrong: an object on stdout with --json, else a line on stderr."""
-    if as_json:
-        sys.stdout.write(
-            msgspec.json.encode({"error": described(error)}).decode() + "\n"
-        )
-        sys.stdout.flush()
+    """Say what went wrong: an object on stdout with --json, else a line on stderr.
+
+    Where stdout takes nothing more, it is a line on stderr for programs too.
+    """
+    if as_json and output_takes(msgspec.json.encode({"error": described(error)})):
         return
     word = "refused" if isinstance(error, RefusedError) else "error"
-    render.note(f"{render.styled(word, 'red', sys.stderr)}: {error}")
+    said = without_secrets(str(error))
+    render.note(f"{render.styled(word, 'red', sys.stderr)}: {said}")
+
+
+def output_takes(more: bytes = b"") -> bool:
+    """Write what is buffered for stdout and a line; tell whether it was taken.
+
+    What was not taken is forgotten: exiting would only fail for it again.
+    """
+    try:
+        if more:
+            sys.stdout.write(more.decode() + "\n")
+        sys.stdout.flush()
+    except OSError:
+        forget_output()
+        return False
+    return True
 
 
 def forget_output() -> None:
-    """Send what is still buffered for a closed pipe nowhere, so that exiting is quiet."""
+    """Send what is still buffered for stdout nowhere, so that exiting is quiet."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -17,7 +17,13 @@ from ledger.folder import Folder
 from ledger.ids import CHARTER
 from ledger.keys.keyfile import write_key
 from ledger.keys.roster import ROLES, Principal, Role
-from ledger.keys.signing import SignerKey, new_signer, parse_verifier, sign_payload
+from ledger.keys.signing import (
+    SignerKey,
+    new_signer,
+    parse_verifier,
+    require_no_secret,
+    sign_payload,
+)
 from ledger.log import create
 from ledger.suite import CharterManifest
 from ledger.suite_table import listed, nearest
@@ -81,6 +87,7 @@ def plan(
 
 def parse_person(text: str) -> Person:
     """Read ROLE:NAME or ROLE:NAME:VKEY; raise `UsageError` otherwise."""
+    require_no_secret(text)
     stated, _, rest = text.partition(":")
     name, _, key = rest.partition(":")
     role = next((each for each in ROLES if each == stated), None)

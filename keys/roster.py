@@ -62,6 +62,7 @@ class Roster:
                 msg = f"the key of {member.name} is the log's own: give it another key"
                 raise RefusedError("charter-unfit", msg)
             members[member.name] = member
+        self._require_own_log_keys(log_publics)
         if not any(member.role == "root" for member in members.values()):
             msg = "the charter lists no root: nobody could ever change it"
             raise RefusedError("charter-unfit", msg)
@@ -79,6 +80,13 @@ class Roster:
         other._name_of_key = dict(self._name_of_key)
         other._log_keys = set(self._log_keys)
         return other
+
+    def _require_own_log_keys(self, log_publics: set[bytes]) -> None:
+        # Whoever once held the key could sign checkpoints of another history.
+        for public in log_publics & self._name_of_key.keys():
+            owner = self._name_of_key[public]
+            msg = f"a log key is {owner}'s, now or once: give the log a key of its own"
+            raise RefusedError("charter-unfit", msg)
 
     def _member(self, principal: Principal) -> Member:
         key = parse_verifier(principal.key)

@@ -19,7 +19,9 @@ EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
 PUBLIC_BYTES = 32
 ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
 
-_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]{1,128}")
+# Printable ASCII: no two names may look alike, and none can steer a terminal.
+_NAME = re.compile(r"[!-*,-~]{1,128}")
+_PRIVATE = "PRIVATE+KEY+"
 # Deriving a key pair costs as much as signing: it is done once a key.
 _pair = lru_cache(maxsize=64)(bindings.crypto_sign_seed_keypair)
 _DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
@@ -64,7 +66,7 @@ class SignerKey(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """Return the secret one-line form that a key file holds."""
         packed = base64.b64encode(bytes([self.kind]) + self.seed).decode()
-        return f"PRIVATE+KEY+{self.name}+{self.verifier.key_id.hex()}+{packed}"
+        return f"{_PRIVATE}{self.name}+{self.verifier.key_id.hex()}+{packed}"
 
     def __repr__(self) -> str:
         """Return the name alone: a traceback must not leak a secret."""
@@ -140,30 +142,43 @@ def require_name(name: str) -> None:
     """Raise `UsageError` unless `name` can stand in a key and a signature line."""
     if not _NAME.fullmatch(name):
         msg = (
-            f"{name!r} cannot name a key: use up to 128 characters without white "
-            "space and without '+'"
+            f"{name[:128]!a} cannot name a key: use up to 128 printable ASCII "
+            "characters without white space and without '+'"
         )
         raise UsageError(msg)
 
 
 def parse_verifier(text: str) -> VerifierKey:
-    """Read `name+hex8+base64`; raise `UsageError` when it is not exactly that."""
+    """Read `name+hex8+base64`; raise `UsageError` when it is not exactly that.
+
+    Whoever gives a private key by mistake is told so, and nothing of it is shown.
+    """
+    require_no_secret(text)
     name, kind, public = _parse(text, "verifier key", text.split("+", 2))
     key = VerifierKey(name=name, public=public, kind=kind)
     if str(key) != text:
+        # Its base64 stays unsaid: it may be a seed whose marking was cut off.
         msg = (
-            f"{text!r} is not a verifier key: its key id or its base64 is not canonical"
+            f"what is under the name {name!r} is not a verifier key: its key id or "
+            "its base64 is not canonical"
         )
         raise UsageError(msg)
     return key
 
 
+def require_no_secret(text: str) -> None:
+    """Raise `UsageError` where `text` holds a private key, without showing it."""
+    if _PRIVATE in text:
+        msg = "this is a private key; give the public one (`ledger keys show FILE`)"
+        raise UsageError(msg)
+
+
 def parse_signer(line: str) -> SignerKey:
     """Read `PRIVATE+KEY+name+hex8+base64`; the message never shows the secret."""
-    if not line.startswith("PRIVATE+KEY+"):
+    if not line.startswith(_PRIVATE):
         msg = "this is no signer key: it does not start with PRIVATE+KEY+"
         raise UsageError(msg)
-    parts = line.removeprefix("PRIVATE+KEY+").split("+", 2)
+    parts = line.removeprefix(_PRIVATE).split("+", 2)
     name, kind, seed = _parse("PRIVATE+KEY+…", "signer key", parts)
     key = SignerKey(name=name, seed=seed, kind=kind)
     if key.line() != line:

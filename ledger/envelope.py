@@ -13,7 +13,12 @@ from ledger import codec
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError, UsageError
 from ledger.grammar import HEX_PATTERN
 from ledger.keys.roster import Roster
-from ledger.keys.signing import EVENT_TYPE, decode_base64, parse_verifier
+from ledger.keys.signing import (
+    EVENT_TYPE,
+    decode_base64,
+    parse_verifier,
+    require_no_secret,
+)
 from ledger.writer import Submission
 
 _HEX = re.compile(HEX_PATTERN)
@@ -88,6 +93,10 @@ def _key(keyid: str, payload: bytes, roster: Roster) -> bytes:
         return _author_key(payload, roster)
     if _HEX.match(keyid):
         return bytes.fromhex(keyid)
+    try:
+        require_no_secret(keyid)
+    except UsageError as error:
+        raise _unfit(f"keyid is unfit: {error}") from None
     try:
         return parse_verifier(keyid).public
     except UsageError:

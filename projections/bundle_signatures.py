@@ -19,6 +19,7 @@ from ledger.keys.signing import (
     decode_base64,
     pae_of,
     parse_verifier,
+    require_no_secret,
     verifies,
 )
 
@@ -147,6 +148,10 @@ def signature_problems(
 
 def _key(keyid: str) -> tuple[str, bytes]:
     """Return whose key a signature names, and the key; empty where it names none."""
+    try:
+        require_no_secret(keyid)
+    except UsageError:
+        return "a private key, which should be in no bundle", b""
     try:
         key = parse_verifier(keyid)
     except UsageError:
