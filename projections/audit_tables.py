@@ -25,10 +25,11 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.fold import Fold
-from ledger.projections.materialize import FORMAT, Tables
+from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource
 from ledger.projections.report import Report
-from ledger.projections.tables import TABLES, VIEWS, Table
+from ledger.projections.schema import FORMAT, fresh_parts, parts
+from ledger.projections.tables import TABLES, Table
 from ledger.state import Blobs
 
 _NAME = "projections"
@@ -139,7 +140,7 @@ def _check(path: Path, again: _Again) -> Check:
             if version != FORMAT:
                 detail = f"the tables have format {version}: they will be made again"
                 return unasked(_NAME, detail)
-            problem = _wrong_schema(stored, again.connection)
+            problem = _wrong_schema(stored)
             if problem is not None:
                 return is_false(_NAME, 0, problem)
             return _compared(stored, again)
@@ -159,21 +160,19 @@ def _read_only(path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def _wrong_schema(stored: Connection, fresh: Connection) -> str | None:
+def _wrong_schema(stored: Connection) -> str | None:
     """Return what stored tables have that fresh ones do not, or the other way round."""
-    sql = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-    has, needs = set(stored.execute(sql)), set(fresh.execute(sql))
-    for kind, name in sorted(has - needs):
+    has = {part[:2]: part[2:] for part in parts(stored)}
+    needs = {part[:2]: part[2:] for part in fresh_parts()}
+    for kind, name in sorted(has.keys() - needs.keys()):
         return f"there is a {kind} {name} that no fold makes"
-    for kind, name in sorted(needs - has):
+    for kind, name in sorted(needs.keys() - has.keys()):
         return f"the {kind} {name} is missing"
-    for name, meaning in VIEWS.items():
-        (text,) = stored.execute(
-            "SELECT sql FROM sqlite_master WHERE name = ?", (name,)
-        ).fetchone()
-        if meaning.strip() not in text:
-            return f"the view {name} says something else than it should"
-    return None
+    for kind, name in sorted(needs):
+        if has[kind, name] != needs[kind, name]:
+            return f"the {kind} {name} says something else than it should"
+    (sound,) = stored.execute("PRAGMA integrity_check(1)").fetchone()
+    return None if sound == "ok" else f"its parts contradict each other: {sound}"
 
 
 def _compared(stored: Connection, again: _Again) -> Check:
@@ -182,7 +181,9 @@ def _compared(stored: Connection, again: _Again) -> Check:
     if not isinstance(position, int) or not 0 <= position <= again.size:
         detail = f"the tables stand at entry {position}, and the log has {again.size}"
         return is_false(_NAME, 0, detail)
-    suites = _up_to_date(stored, again, again.fold(position))
+    suites, problem = _up_to_date(stored, again, again.fold(position))
+    if problem is not None:
+        return is_false(_NAME, 0, problem)
     for count, table in enumerate(TABLES):
         problem = _difference(table, suites, stored, again.connection)
         if problem is not None:
@@ -192,15 +193,29 @@ def _compared(stored: Connection, again: _Again) -> Check:
     return holds(_NAME, len(TABLES), f"folded again from {position} entries{later}")
 
 
-def _up_to_date(stored: Connection, again: _Again, fold: Fold) -> tuple[str, ...]:
-    """Compute rows and baselines if any are stored; return whose are up to date."""
-    sql = "SELECT suite, through_seq FROM freshness"
+def _up_to_date(
+    stored: Connection, again: _Again, fold: Fold
+) -> tuple[tuple[str, ...], str | None]:
+    """Compute rows and baselines if any are stored; return whose are up to date.
+
+    Rows can be older than what they depend on, and never newer: also returns how
+    some claim to be, which would have them believed once the log is as long.
+    """
+    sql = "SELECT suite, through_seq FROM freshness ORDER BY suite"
     said = dict(stored.execute(sql))
     if not said:
-        return ()
+        return (), None
     again.report(fold)
     now = dict(again.connection.execute(sql))
-    return tuple(suite for suite, seq in said.items() if now.get(suite) == seq)
+    for suite, seq in said.items():
+        if suite not in now:
+            return (), f"freshness: suite {suite} is not in the log"
+        if seq > now[suite]:
+            return (), (
+                f"freshness: suite {suite} has through_seq {seq}, and the log gives "
+                f"{now[suite]}"
+            )
+    return tuple(suite for suite, seq in said.items() if now[suite] == seq), None
 
 
 def _difference(

@@ -87,6 +87,7 @@ class Fold:
         if any(voids) and start > 0:
             self._tables.empty()
             return 0
+        self._tables.outdate(start)
         self._judge(stretch.groups)
         self._note_suites(stretch)
         self._tables.insert("findings", clock.findings)

@@ -1,4 +1,4 @@
-"""projections.db: the folded tables on disk, made by sqlite-utils, open to Datasette.
+"""projections.db: the folded tables on disk, open to Datasette.
 
 Everything in it can be deleted and is then built again from the log. The schema
 follows the structs of `tables`; rows go in by `executemany` on the connection,
@@ -16,16 +16,14 @@ from types import NoneType
 from typing import Any, get_args
 
 import msgspec
-import sqlite_utils
 
 from ledger.canonical import encode
 from ledger.clock import micros, parse_instant
+from ledger.projections import schema
 from ledger.projections.columns import NEVER
 from ledger.projections.judgement import Columns, Judged
 from ledger.projections.tables import (
-    PARTIAL_INDEXES,
     TABLES,
-    VIEWS,
     BaselineRow,
     ForecastRow,
     FreshnessRow,
@@ -36,9 +34,6 @@ from ledger.projections.tables import (
     Table,
 )
 
-# Raised whenever a table, a rule or a score changes its meaning: an older file is
-# then built again.
-FORMAT = 2
 _BUSY_SECONDS = 30
 # SQLite takes at least 999 parameters, wherever it comes from.
 _PARAMETERS_MAX = 900
@@ -49,7 +44,10 @@ class Tables:
     """One connection to the tables; what belongs together is written at once."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Open or make the file; without a path, tables in memory."""
+        """Open or make the file; without a path, tables in memory.
+
+        A file that this program does not make like that is emptied and made again.
+        """
         connection = sqlite3.connect(
             ":memory:" if path is None else path,
             timeout=_BUSY_SECONDS,
@@ -57,14 +55,14 @@ class Tables:
             check_same_thread=False,
         )
         self.connection = connection
-        self._database = sqlite_utils.Database(connection)
         # No write-ahead log: the SQLite that Python is linked with may still have
         # the fault that loses data when two connections reset one.
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")
         with self.at_once():
-            self._make_schema()
+            if not schema.is_ours(connection):
+                schema.make(connection)
 
     def close(self) -> None:
         """Close the file."""
@@ -89,43 +87,6 @@ class Tables:
             yield
         finally:
             self.connection.execute("COMMIT")
-
-    def _make_schema(self) -> None:
-        if self.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
-            return
-        for name in self._database.view_names():
-            self._database.view(name).drop()
-        for name in self._database.table_names():
-            self._database.table(name).drop()
-        for table in TABLES:
-            self._make_table(table)
-        for name, sql in PARTIAL_INDEXES.items():
-            self.connection.execute(f"CREATE INDEX {name} ON {sql}")
-        for name, sql in VIEWS.items():
-            self._database.create_view(name, sql)
-        self.connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-    def _make_table(self, table: Table) -> None:
-        columns = {
-            field.name: _column_type(field.type)
-            for field in msgspec.structs.fields(table.row)
-        }
-        needed = {
-            field.name
-            for field in msgspec.structs.fields(table.row)
-            if NoneType not in get_args(field.type)
-        }
-        made = self._database.table(table.name)
-        numbers = needed - {name for name in columns if columns[name] is not int}
-        made.create(
-            columns,
-            pk=table.key,
-            not_null=needed,
-            defaults=dict.fromkeys(numbers - set(table.key), 0),
-            strict=True,
-        )
-        for index in table.indexes:
-            made.create_index(index, unique=index == ("identity",))
 
     def position(self) -> tuple[int, str | None]:
         """Return how many events are folded in, and the id of the last one."""
@@ -159,6 +120,13 @@ class Tables:
         ).fetchone()
         return None if row is None else row[0]
 
+    def outdate(self, seq: int) -> None:
+        """Forget that any rows are computed up to an event that is not folded in yet.
+
+        No rows can be, unless somebody says so who wants them to be believed later.
+        """
+        self.connection.execute("DELETE FROM freshness WHERE through_seq >= ?", (seq,))
+
     def stored_rows(self, suite: str) -> list[str]:
         """Return a suite's rows as canonical JSON, in their order."""
         rows = self.connection.execute(
@@ -170,7 +138,7 @@ class Tables:
         self,
         suite: str,
         rows: Sequence[ReportRow],
-        baselines: Sequence[BaselineRow],
+        baselines: Iterable[BaselineRow],
         through_seq: int,
     ) -> None:
         """Write a suite's rows and baselines instead of those that it had."""
@@ -182,7 +150,11 @@ class Tables:
         )
         self.connection.execute("DELETE FROM freshness WHERE suite = ?", (suite,))
         self.insert("rows", rows)
-        self.insert("baselines", baselines)
+        marks = ",".join("?" * len(BaselineRow.__struct_fields__))
+        self.connection.executemany(
+            f"INSERT INTO baselines VALUES ({marks})",
+            map(msgspec.structs.astuple, baselines),
+        )
         self.insert("freshness", [FreshnessRow(suite, through_seq)])
 
     def empty(self) -> None:
@@ -270,11 +242,6 @@ class Tables:
         for row in rows:
             digest.update(encode(row) + b"\n")
         return digest.hexdigest()
-
-
-def _column_type(annotation: object) -> type:
-    """Return what sqlite-utils calls a column: int or str, whether null or not."""
-    return int if int in (annotation, *get_args(annotation)) else str
 
 
 def _mark(annotation: object, column: list[Any]) -> str:

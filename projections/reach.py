@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ledger.errors import CorruptLogError
-from ledger.projections.materialize import FORMAT
+from ledger.projections.schema import FORMAT
 
 
 def tables_reach(path: Path) -> tuple[int, str | None] | None:

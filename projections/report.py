@@ -43,8 +43,8 @@ class Report:
         """
         recomputed = 0
         for suite in self._frozen.suites.values():
-            if self.tables.fresh_through(suite.name) != self._through(suite):
-                recomputed += self._recompute(suite)
+            if not self._is_fresh(suite):
+                recomputed += len(self._recompute(suite))
         return recomputed
 
     def rows(
@@ -90,8 +90,21 @@ class Report:
             with self.tables.as_one():
                 board = self._board(suite)
             return rows(Field(board), slot=slot, by=by)
-        stored = self.tables.stored_rows(suite.name)
-        return (msgspec.json.decode(text) for text in stored)
+        return map(msgspec.json.decode, self._kept(suite))
+
+    def _kept(self, suite: SuiteVersion) -> list[str]:
+        """Return a suite's rows as they are stored, or as they are if those are older.
+
+        What was computed is never read back: something else may have been stored.
+        """
+        with self.tables.as_one():
+            if self._is_fresh(suite):
+                return self.tables.stored_rows(suite.name)
+        return self._recompute(suite)
+
+    def _is_fresh(self, suite: SuiteVersion) -> bool:
+        through = self._through(suite)
+        return through != _BEHIND and self.tables.fresh_through(suite.name) == through
 
     def _board(self, suite: SuiteVersion) -> Board:
         return read_board(self.tables, self._frozen, suite, self._pinned)
@@ -109,7 +122,8 @@ class Report:
             -1 if successor is None else successor.seq,
         )
 
-    def _recompute(self, suite: SuiteVersion) -> int:
+    def _recompute(self, suite: SuiteVersion) -> list[str]:
+        """Store a suite's rows as they are now, and return them."""
         with self.tables.as_one():
             through, board = self._through(suite), self._board(suite)
         field = Field(board)
@@ -125,8 +139,8 @@ class Report:
             )
             for place, row in enumerate(rows(field))
         ]
-        baselines = list(baseline_rows(board, field.places, field.computed))
+        baselines = baseline_rows(board, field.places, field.computed)
         # If others folded in more meanwhile, this is kept as of the earlier event.
         with self.tables.at_once():
             self.tables.replace_report(suite.name, made, baselines, through)
-        return len(made)
+        return [each.row for each in made]

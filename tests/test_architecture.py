@@ -71,7 +71,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "nacl": ("ledger.keys.signing",),
     "numpy": ("ledger.projections",),
     "polars": ("ledger.projections.export_tables",),
-    "sqlite_utils": ("ledger.projections.materialize",),
+    "sqlite_utils": ("ledger.projections.schema",),
     "typer": ("ledger.cli",),
     "watchfiles": ("ledger.daemon",),
     # Of the standard library: only the daemon waits for several things at once, and

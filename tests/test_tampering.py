@@ -29,6 +29,7 @@ from ledger.projections.audit_storage import (
     StoredHead,
     read_around,
 )
+from ledger.projections.rows import Row
 from ledger.projections.stored import open_report
 from ledger.store import open_store
 from ledger.suite import SuiteManifest
@@ -550,6 +551,41 @@ EDITED = {
         "CREATE TABLE awards(who TEXT)",
         "there is a table awards that no fold makes",
     ),
+    "a trigger with a name like one of SQLite's own": (
+        (
+            "CREATE TRIGGER sqliteZ AFTER INSERT ON freshness BEGIN "
+            "UPDATE rows SET row = replace(row, '\"scored\":2', '\"scored\":9'); END"
+        ),
+        "there is a trigger sqliteZ that no fold makes",
+    ),
+    "an index of one's own": (
+        "CREATE INDEX sqlite1 ON rows (row)",
+        "there is a index sqlite1 that no fold makes",
+    ),
+    "a table with another default": (
+        (
+            "PRAGMA writable_schema = ON; UPDATE sqlite_master "
+            "SET sql = replace(sql, 'DEFAULT 0', 'DEFAULT 1') WHERE name = 'forecasts'"
+        ),
+        "the table forecasts says something else than it should",
+    ),
+    "a view that says the right thing in a comment": (
+        (
+            "CREATE TEMP TABLE was AS SELECT sql FROM sqlite_master WHERE name = 'scores';"
+            "PRAGMA writable_schema = ON; UPDATE sqlite_master "
+            "SET sql = 'CREATE VIEW scores AS SELECT 0 AS brier /* ' "
+            "|| (SELECT sql FROM was) || ' */' WHERE name = 'scores'"
+        ),
+        "the view scores says something else than it should",
+    ),
+    "rows of an event that is not there yet": (
+        "UPDATE freshness SET through_seq = 12",
+        "freshness: suite workshop@v1 has through_seq 12, and the log gives 11",
+    ),
+    "rows of a suite that nobody froze": (
+        "INSERT INTO freshness VALUES ('awards@v1', 3)",
+        "freshness: suite awards@v1 is not in the log",
+    ),
 }
 
 
@@ -578,6 +614,60 @@ def test_a_table_edited_by_hand_is_found_by_row_and_column(
     assert report.exit_code == 1
     assert list(false_checks(report)) == ["projections"]
     assert said in false_checks(report)["projections"]
+
+
+LATER_TRUTH = """
+    CREATE TRIGGER sqliteZ AFTER INSERT ON freshness BEGIN
+        UPDATE rows SET row = replace(row, '"scored":2', '"scored":9');
+        UPDATE freshness SET through_seq = -1;
+    END;
+    UPDATE freshness SET through_seq = -1"""
+FORGED = "UPDATE rows SET row = replace(row, '\"scored\":2', '\"scored\":9');"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        LATER_TRUTH,
+        FORGED + "UPDATE freshness SET through_seq = -1",
+        FORGED + "UPDATE freshness SET through_seq = 12",
+        FORGED + "DROP VIEW scores",
+    ],
+    ids=["trigger", "never", "ahead", "view"],
+)
+def test_rows_that_were_stored_otherwise_are_computed_again(
+    tabled: Folder, tmp_path: Path, edit: str
+) -> None:
+    folder = copied(tabled, tmp_path / "ledger")
+    true = shown(folder)
+    with closing(connect(folder.projections)) as tables:
+        tables.executescript(edit)
+
+    assert shown(folder) == true
+    assert judged(folder).check("projections").ok is True
+
+
+def test_rows_that_claim_an_event_to_come_are_not_believed_once_it_came(
+    tmp_path: Path,
+) -> None:
+    workshop = Workshop(tmp_path).found().tell()
+    assert shown(workshop.folder)
+    with closing(connect(workshop.folder.projections)) as tables:
+        tables.executescript(FORGED + f"UPDATE freshness SET through_seq = {ENTRIES}")
+    workshop.append(workshop.opened(workshop.question(10)))
+    assert len(workshop.receipts) == ENTRIES + 1
+
+    assert shown(workshop.folder)[0]["counts"]["scored"] == 2
+    assert judged(workshop.folder).check("projections").ok is True
+
+
+def shown(folder: Folder) -> list[Row]:
+    """Return the rows that a report shows."""
+    with (
+        closing(open_store(folder.log, read_only=True)) as store,
+        open_report(folder, store) as report,
+    ):
+        return report.rows()
 
 
 def test_tables_that_are_no_database_are_found(tabled: Folder, tmp_path: Path) -> None:
