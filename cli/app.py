@@ -5,10 +5,12 @@ or a `typer.Typer` called `app` for a group of commands. The first line of the h
 stands here too, so that `ledger --help` imports none of them.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -19,7 +21,7 @@ from ledger import __version__
 from ledger.cli import failure
 from ledger.cli.options import AS_JSON
 from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, UsageError
 
 
 class Entry(NamedTuple):
@@ -126,17 +128,13 @@ class Commands(TaughtGroup):
             sys.stdout.flush()
         except LedgerError as error:
             failure.report(error, as_json=ctx.meta.get(AS_JSON, False))
+            failure.output_takes()
             raise typer.Exit(failure.exit_code(error)) from error
         except KeyboardInterrupt:
             raise typer.Exit(failure.INTERRUPTED) from None
-        except BrokenPipeError:
-            # Whoever read the output has seen enough.
-            failure.forget_output()
-            raise typer.Exit(failure.PIPE_CLOSED) from None
         except OSError as error:
-            refused = failure.of_system(error)
-            failure.report(refused, as_json=ctx.meta.get(AS_JSON, False))
-            raise typer.Exit(failure.exit_code(refused)) from error
+            as_json = ctx.meta.get(AS_JSON, False)
+            raise typer.Exit(failure.report_of_system(error, as_json=as_json)) from None
 
 
 def load(name: str) -> TyperCommand | TyperGroup:
@@ -167,6 +165,12 @@ app = typer.Typer(
 )
 
 
+def _say_version(value: bool) -> None:
+    if value:
+        sys.stdout.write(f"ledger {__version__}\n")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     ledger: Annotated[
@@ -176,7 +180,14 @@ def options(
         ),
     ] = None,
     version: Annotated[
-        bool, typer.Option("--version", "-V", help="Print the version.")
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            help="Print the version.",
+            is_eager=True,
+            callback=_say_version,
+        ),
     ] = False,
 ) -> None:
     """Keep an append-only ledger of forecasts that are sealed before they are resolved.
@@ -190,16 +201,40 @@ def options(
     Data goes to stdout, notes to stderr. Exit codes: 0 done, 1 something is false,
     2 refused or misused, 3 could not be checked.
     """
-    del ledger  # Read from the context by the commands themselves.
-    if version:
-        sys.stdout.write(f"ledger {__version__}\n")
-        raise typer.Exit
+    del ledger, version  # Read from the context by the commands themselves.
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit; without arguments, that of this process."""
-    for stream in (sys.stdout, sys.stderr):
-        # Output is UTF-8 wherever it goes: --json is read by programs.
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    get_command(app)(args=arguments, prog_name="ledger")
+    _require_streams()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            # Output is UTF-8 wherever it goes: --json is read by programs.
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        try:
+            get_command(app)(args=arguments, prog_name="ledger")
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # Help is written before a command is invoked; some commands exit by themselves.
+        raise SystemExit(failure.report_of_system(error, as_json=False)) from None
+
+
+def _require_streams() -> None:
+    """Refuse to work where stdout is closed; give closed others nothing to read or say.
+
+    A closed stream's number would go to the next file that is opened, such as the log.
+    """
+    nowhere = Path(os.devnull)
+    if sys.stdin is None:
+        sys.stdin = nowhere.open(encoding="utf-8")
+    is_closed = sys.stdout is None
+    if is_closed:
+        sys.stdout = nowhere.open("w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = nowhere.open("w", encoding="utf-8")
+    if is_closed:
+        closed = UsageError("standard output is closed: send it to a file or /dev/null")
+        failure.report(closed, as_json=False)
+        raise SystemExit(failure.exit_code(closed))

@@ -51,9 +51,23 @@ def code(error: LedgerError) -> str:
 def of_system(error: OSError) -> UsageError:
     """Return what the operating system refused, as an error of the command."""
     what = f"{error.filename}: " if error.filename else ""
-    if not output_takes():
-        what = "the output cannot be written: "
     return UsageError(f"{what}{error.strerror or error}")
+
+
+def report_of_system(error: OSError, *, as_json: bool) -> int:
+    """Say what the operating system refused, and return the exit code for it.
+
+    Who closed a pipe has seen enough: nothing is said then.
+    """
+    is_taken = output_takes()
+    if isinstance(error, BrokenPipeError):
+        forget_output()
+        return PIPE_CLOSED
+    refused = of_system(error)
+    if not is_taken:
+        refused = UsageError(f"the output cannot be written: {refused}")
+    report(refused, as_json=as_json and is_taken)
+    return exit_code(refused)
 
 
 def described(error: LedgerError) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What goes wrong: one sentence, one exit code, and never a traceback."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from ledger.cli import failure
 from ledger.cli.context import find_ledger, state_home
+from ledger.cli.main import main
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -22,6 +24,7 @@ from tests.console import Console
 from tests.court import BAR
 from tests.source_tree import REPOSITORY
 
+PROGRAM = "from ledger.cli.main import main; main()"
 ERRORS: dict[str, tuple[LedgerError, int, str]] = {
     "a refusal": (RefusedError("sum-not-one", "it sums to 2"), 2, "sum-not-one"),
     "a misuse": (UsageError("no such ledger"), 2, "usage"),
@@ -205,6 +208,76 @@ def test_a_closed_pipe_ends_a_command_quietly(console: Console) -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (141, b"")
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
+@pytest.mark.parametrize("is_buffered", [True, False])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["rows", "--json"],
+        ["append", "-", "--json"],
+        ["append", "-"],
+        ["log"],
+        ["log", "--json"],
+        ["suite", "show", "none", "--json"],
+        ["--version"],
+        ["--help"],
+        ["rows", "--help"],
+    ],
+)
+def test_an_output_that_is_full_is_one_sentence(
+    console: Console, words: list[str], *, is_buffered: bool
+) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words],
+            input="{}\n", stdout=full, stderr=subprocess.PIPE, check=False, text=True,
+            cwd=REPOSITORY,
+            env={
+                **os.environ,
+                "LEDGER_DIR": str(console.ledger),
+                "PYTHONUNBUFFERED": "" if is_buffered else "1",
+            },
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("words", ["checkpoint", "rows --json", "--version", "--help"])
+def test_a_closed_output_is_refused_before_anything_is_done(
+    console: Console, words: str
+) -> None:
+    command = f"{shlex.quote(sys.executable)} -c {shlex.quote(PROGRAM)} {words} >&-"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        stderr=subprocess.PIPE, check=False, text=True, cwd=REPOSITORY,
+        env={**os.environ, "LEDGER_DIR": str(console.ledger)},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: standard output is closed: send it to a file or /dev/null\n"
+    )
+
+
+def test_an_interrupt_of_the_start_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "ledger.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "ledger.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    monkeypatch.setattr(sys, "argv", ["ledger", "status"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
