@@ -12,7 +12,6 @@ competitors (`platt`, `isotonic`), decaying rates and what is drawn towards one 
 these have no row.
 """
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,32 +20,30 @@ import numpy as np
 
 from ledger.projections.columns import NEVER, Integers, coded
 from ledger.projections.exact import PPM
+from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, SuiteManifest
 
 _INT64_MAX = 2**63 - 1
 # A million is reached in two steps of a thousand, so that longer counts fit int64.
 _STEP = 1_000
-_TAG = "tag:"
+TAG = "tag:"
 _TAGS = msgspec.json.Decoder(dict[str, str])
 
 
 class Traits:
     """What units are alike or different in: the target and the tags, one row a unit."""
 
-    def __init__(self, targets: Sequence[str], tags: Sequence[str]) -> None:
+    def __init__(self, targets: Texts, tags: Texts) -> None:
         """Take the targets, and the tags as JSON objects; "" for no tags."""
         self._targets = targets
         self._tags = tags
         self._keys: dict[tuple[str, ...], Integers] = {}
 
-    def values(self, segment: str) -> Sequence[str | None]:
-        """Return each unit's target or tag; None for a tag that it does not have."""
+    def values(self, segment: str) -> Texts:
+        """Return each unit's target or tag; "" is the tag of a unit that has none."""
         if segment == "target":
             return self._targets
-        name, read = segment.removeprefix(_TAG), dict[str, str | None]()
-        for text in dict.fromkeys(self._tags):
-            read[text] = _TAGS.decode(text).get(name) if text else None
-        return [read[text] for text in self._tags]
+        return tag_of(self._tags, segment.removeprefix(TAG))
 
     def keys(self, by: tuple[str, ...]) -> Integers:
         """Return a number for each unit, equal where all segments are equal."""
@@ -55,12 +52,19 @@ class Traits:
         return self._keys[by]
 
     def _numbered(self, by: tuple[str, ...]) -> Integers:
-        numbers = np.zeros(len(self._targets), dtype=np.int64)
+        numbers = np.zeros(len(self._targets.code), dtype=np.int64)
         for segment in by:
-            values, codes = coded(self.values(segment))
-            numbers = numbers * len(values) + codes
+            values = self.values(segment)
+            numbers = numbers * len(values.names) + values.code
             numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
         return numbers
+
+
+def tag_of(tags: Texts, name: str) -> Texts:
+    """Return what one tag of each unit says; "" where there is none."""
+    read = [_TAGS.decode(text).get(name, "") if text else "" for text in tags.names]
+    names, codes = coded(read)
+    return Texts(names, codes[tags.code])
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,16 +1,15 @@
 """One suite's tables as columns: what its reporting rows are made from."""
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from ledger.projections.baselines import Past, Traits
-from ledger.projections.board_units import FETCHED, Pinned, Units, read_units
-from ledger.projections.columns import NEVER, Flags, Integers, coded, integers
+from ledger.projections.board_units import Pinned, Units, read_units
+from ledger.projections.columns import NEVER, Flags, Integers, integers
 from ledger.projections.eligibility import HIDDEN
+from ledger.projections.fetching import Columns, Texts, batches, gather, joined
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
 from ledger.projections.resolutions import spans
@@ -36,8 +35,7 @@ class Vectors(msgspec.Struct, frozen=True, kw_only=True):
     eligible: Flags
     is_closed: Flags
     is_withheld: Flags
-    budget: Integers
-    budgets: list[str]
+    budget: Texts
     leaks_tested: Integers
     leaks_found: Integers
     code: Integers
@@ -52,8 +50,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """One row a finding, by unit; `forecaster` is -1 where it is about a record."""
 
     unit: Integers
-    rule: Integers
-    rules: list[str]
+    rule: Texts
     forecaster: Integers
     forecasters: dict[str, int]
 
@@ -107,59 +104,69 @@ def _rows_of(units: Units, numbers: Integers) -> Integers:
     return order[np.searchsorted(units.number[order], numbers)].astype(np.int64)
 
 
-_VECTORS = f"""SELECT f.unit, f.seq, f.created_us, f.received_us, f.forecaster, f.kind,
-    f.eligible, f.is_hidden AND f.opened_seq IS NULL, ifnull(f.reason, '') = '{HIDDEN}',
-    ifnull(f.adaptation_budget, ''),
-    f.leaks_tested, f.leaks_found, ifnull(f.probabilities_ppm, ''),
-    ifnull(f.brier_sum, {NEVER}), ifnull(f.picobits, {NEVER}),
-    ifnull(f.picobits_clipped, {NEVER}), ifnull(f.piconats_clipped, {NEVER})
+_VECTORS = f"""SELECT f.unit, f.seq, f.created_us, f.received_us, f.eligible,
+    f.is_hidden AND f.opened_seq IS NULL, ifnull(f.reason, '') = '{HIDDEN}',
+    f.leaks_tested, f.leaks_found, ifnull(f.brier_sum, {NEVER}),
+    ifnull(f.picobits, {NEVER}), ifnull(f.picobits_clipped, {NEVER}),
+    ifnull(f.piconats_clipped, {NEVER}),
+    f.forecaster, f.kind, ifnull(f.adaptation_budget, ''),
+    ifnull(f.probabilities_ppm, '')
     FROM forecasts f JOIN questions q USING (unit)
     WHERE q.suite = ? AND f.kind <> ?"""  # noqa: S608 - a constant
+_VECTOR_NUMBERS = (
+    "unit seq created_us received_us eligible is_closed is_withheld leaks_tested "
+    "leaks_found brier_sum picobits picobits_clipped piconats_clipped"
+)
 
 
 def _read_vectors(
     connection: sqlite3.Connection, suite: SuiteVersion, units: Units
 ) -> Vectors:
-    found = _fetched(connection, _VECTORS, (suite.name, KINDS[REVEAL]), 17)
-    unit, seq = _rows_of(units, integers(found[0])), integers(found[1])
-    names, forecaster = coded(found[4])
-    budgets, budget = coded(found[9])
-    texts, text = coded(found[12])
-    order = np.lexsort((seq, forecaster, unit))
-    sealed_us = integers(found[2 if suite.is_claimed else 3])
-    distinct = [tuple(map(int, each.split())) for each in texts if each]
-    codes = np.cumsum([bool(each) for each in texts], dtype=np.int64) - 1
-    codes[[not each for each in texts]] = -1
-    kinds = {kind: at for at, kind in enumerate(KINDS)}
+    found = gather(
+        batches(connection, _VECTORS, (suite.name, KINDS[REVEAL])),
+        _VECTOR_NUMBERS,
+        "forecaster kind budget ppm",
+    )
+    forecaster, ppm, kinds = found["forecaster"], found["ppm"], found["kind"]
+    unit = _rows_of(units, found["unit"])
+    order = np.lexsort((found["seq"], forecaster.code, unit))
+    sealed_us = found["created_us" if suite.is_claimed else "received_us"]
+    codes = integers([KINDS.index(kind) for kind in kinds.names])
 
-    def column(at: int) -> Integers:
-        return integers(found[at])[order]
+    def column(name: str) -> Integers:
+        chosen: Integers = found[name][order]
+        return chosen
 
     return Vectors(
         unit=unit[order],
-        seq=seq[order],
-        place=(sealed_us if suite.is_claimed else seq)[order],
+        seq=column("seq"),
+        place=(sealed_us if suite.is_claimed else found["seq"])[order],
         sealed_us=sealed_us[order],
-        forecaster=forecaster[order],
-        forecasters={name: code for code, name in enumerate(names)},
-        kind=integers([kinds[kind] for kind in found[5]])[order],
-        eligible=column(6) > 0,
-        is_closed=column(7) > 0,
-        is_withheld=column(8) > 0,
-        budget=budget[order],
-        budgets=budgets,
-        leaks_tested=column(10),
-        leaks_found=column(11),
-        code=codes[text[order]],
-        distinct=distinct,
-        brier_sum=column(13),
-        picobits=column(14),
-        picobits_clipped=column(15),
-        piconats_clipped=column(16),
+        forecaster=forecaster.code[order],
+        forecasters={name: code for code, name in enumerate(forecaster.names)},
+        kind=codes[kinds.code[order]],
+        eligible=column("eligible") > 0,
+        is_closed=column("is_closed") > 0,
+        is_withheld=column("is_withheld") > 0,
+        budget=found["budget"].ordered(order),
+        leaks_tested=column("leaks_tested"),
+        leaks_found=column("leaks_found"),
+        code=_vector_codes(ppm.names)[ppm.code[order]],
+        distinct=[tuple(map(int, text.split())) for text in ppm.names if text],
+        brier_sum=column("brier_sum"),
+        picobits=column("picobits"),
+        picobits_clipped=column("picobits_clipped"),
+        piconats_clipped=column("piconats_clipped"),
     )
 
 
-_FINDINGS = """SELECT x.rule, x.unit, ifnull(f.forecaster, '')
+def _vector_codes(texts: list[str]) -> Integers:
+    """Return the number of each text among those that state a vector; -1 for none."""
+    stated = np.array([bool(text) for text in texts], dtype=np.bool_)
+    return np.where(stated, np.cumsum(stated) - 1, -1)
+
+
+_FINDINGS = """SELECT x.unit, x.rule, ifnull(f.forecaster, '')
     FROM findings x JOIN questions q USING (unit) LEFT JOIN forecasts f ON f.seq = x.seq
     WHERE q.suite = ?"""
 
@@ -167,17 +174,15 @@ _FINDINGS = """SELECT x.rule, x.unit, ifnull(f.forecaster, '')
 def _read_findings(
     connection: sqlite3.Connection, suite: SuiteVersion, units: Units
 ) -> Findings:
-    found = _fetched(connection, _FINDINGS, (suite.name,), 3)
-    unit = _rows_of(units, integers(found[1]))
+    rows = batches(connection, _FINDINGS, (suite.name,))
+    found = gather(rows, "unit", "rule forecaster")
+    unit, names = _rows_of(units, found["unit"]), found["forecaster"].names
     order = np.argsort(unit, kind="stable")
-    rules, rule = coded(found[0])
-    names, forecaster = coded(found[2])
-    nobody = names.index("") if "" in names else -1
+    codes = integers([code if name else -1 for code, name in enumerate(names)])
     return Findings(
         unit=unit[order],
-        rule=rule[order],
-        rules=rules,
-        forecaster=np.where(forecaster == nobody, -1, forecaster)[order],
+        rule=found["rule"].ordered(order),
+        forecaster=codes[found["forecaster"].code[order]],
         forecasters={name: code for code, name in enumerate(names) if name},
     )
 
@@ -192,65 +197,57 @@ def _read_pool(
         f"AND q.template IN ({','.join('?' * len(pool.templates))})"
     )
     named = (*pool.suites, *pool.templates)
-    others = _fetched(
-        connection,
+    sql = (
         "SELECT unit, target, ifnull(tags, '') FROM questions q "  # noqa: S608 - marks
-        f"WHERE suite <> ? AND {within}",
-        (suite.name, *named),
-        3,
+        f"WHERE suite <> ? AND {within}"
     )
-    traits = Traits([*units.targets, *others[1]], [*units.tags, *others[2]])
-    records = _fetched(
-        connection,
+    others = gather(
+        batches(connection, sql, (suite.name, *named)), "unit", "target tags"
+    )
+    sql = (
         f"SELECT r.unit, r.seq, ifnull(r.published_us, {NEVER}), r.counts, "  # noqa: S608 - marks
         "CASE r.status WHEN 'RESOLVED' THEN r.outcome ELSE '' END, q.answers "
         f"FROM resolutions r JOIN questions q USING (unit) WHERE {within} "
-        "ORDER BY r.unit, r.seq",
-        named,
-        6,
+        "ORDER BY r.unit, r.seq"
     )
-    numbers = np.concatenate([units.number, integers(others[0])])
+    records = gather(
+        batches(connection, sql, named),
+        "unit seq published_us counts",
+        "outcome answers",
+    )
+    numbers = np.concatenate([units.number, others["unit"]])
+    traits = Traits(
+        joined(units.target, others["target"]), joined(units.tags, others["tags"])
+    )
     return traits, _past(suite, numbers, records)
 
 
 def _past(
-    suite: SuiteVersion, numbers: Integers, records: list[list[Any]]
+    suite: SuiteVersion, numbers: Integers, records: Columns
 ) -> dict[tuple[str, ...], Past]:
-    unit, seq, published_us, counts = map(integers, records[:4])
-    span = spans(unit, seq, published_us, counts > 0)
+    seq, counts = records["seq"], records["counts"] > 0
+    span = spans(records["unit"], seq, records["published_us"], counts)
     known, until = (
         (span.known_us, span.known_until_us)
         if suite.is_claimed
-        else (np.where(counts > 0, seq, NEVER), span.until_seq)
+        else (np.where(counts, seq, NEVER), span.until_seq)
     )
     order = np.argsort(numbers)
-    row = order[np.searchsorted(numbers[order], unit)]
-    texts, asked = coded(records[5])
+    row = order[np.searchsorted(numbers[order], records["unit"])]
     found = {}
-    for code, text in enumerate(texts):
+    for code, text in enumerate(records["answers"].names):
         answers = tuple(msgspec.json.decode(text, type=list[str]))
-        places = {answer: at for at, answer in enumerate(answers)}
-        of_list = np.flatnonzero((asked == code) & (known != NEVER))
-        outcome = integers(
-            [places.get(records[4][each], -1) for each in of_list.tolist()]
+        names = records["outcome"].names
+        places = integers(
+            [answers.index(name) if name in answers else -1 for name in names]
         )
-        chosen = of_list[outcome >= 0]
+        outcome = places[records["outcome"].code]
+        of_list = records["answers"].code == code
+        chosen = np.flatnonzero(of_list & (known != NEVER) & (outcome >= 0))
         found[answers] = Past(
             unit=row[chosen],
-            outcome=outcome[outcome >= 0],
+            outcome=outcome[chosen],
             known=known[chosen],
             until=until[chosen],
         )
     return found
-
-
-def _fetched(
-    connection: sqlite3.Connection, sql: str, values: Sequence[str], width: int
-) -> list[list[Any]]:
-    """Return the columns of a query; some thousand rows at a time become columns."""
-    columns: list[list[Any]] = [[] for _ in range(width)]
-    cursor = connection.execute(sql, values)
-    while rows := cursor.fetchmany(FETCHED):
-        for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
-            column.extend(cells)
-    return columns

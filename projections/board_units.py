@@ -5,11 +5,11 @@ or a dictionary happens to list things.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ledger.canonical import canonical_text
 from ledger.clock import micros
@@ -17,7 +17,8 @@ from ledger.codec import read_questions
 from ledger.errors import UncheckableError
 from ledger.events import Question
 from ledger.projections.cohort import cohort_line
-from ledger.projections.columns import NEVER, Flags, Integers, coded, integers
+from ledger.projections.columns import NEVER, Flags, Integers, integers
+from ledger.projections.fetching import Columns, Texts, batches, gather
 from ledger.projections.suites import SuiteVersion
 from ledger.unit import unit_name
 
@@ -25,7 +26,6 @@ STATUSES = ("RESOLVED", "VOID", "INVALID", "CENSORED", "CANCELED", "PENDING")
 RESOLVED, VOID, INVALID, CENSORED, CANCELED, PENDING = range(6)
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Pinned = Callable[[str], bytes | None]
-FETCHED = 20_000
 Cells = tuple[Any, ...]
 
 
@@ -36,24 +36,22 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     row of `answer_lists`; `outcome` and `positive` are indexes into that list, -1 for
     none. `lines` are what a cohort's hash reads. `end_us` is when forecasting ended:
     the cut-off or the start of work. At `own_place` (`own_seq` in the log) computed
-    competitors forecast. `targets` and `clusters` are coded in `target` and `cluster`.
+    competitors forecast.
     """
 
     number: Integers
     identities: list[str]
-    templates: list[str]
-    horizons: list[str]
-    targets: list[str]
-    clusters: list[str]
-    slots: list[str]
-    tags: list[str]
     lines: list[bytes]
+    template: Texts
+    horizon: Texts
+    target: Texts
+    cluster: Texts
+    slot: Texts
+    tags: Texts
     answers: Integers
     answer_lists: list[tuple[str, ...]]
     outcome: Integers
     positive: Integers
-    target: Integers
-    cluster: Integers
     status: Integers
     cutoff_us: Integers
     resolve_by_us: Integers
@@ -67,12 +65,19 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     records: Integers
 
 
-_SQL = f"""SELECT unit, identity, template, horizon, target, cluster,
-    ifnull(slot, ''), ifnull(tags, ''), answers, status, ifnull(outcome, ''),
-    cutoff_us, resolve_by_us, min(cutoff_us, ifnull(started_us, {NEVER})),
-    ifnull(own_seq, {NEVER}), ifnull(own_us, {NEVER}), own_eligible, reviews, vectors,
+_NUMBERS = (
+    "number cutoff_us resolve_by_us end_us own_seq own_us own_eligible reviews vectors "
+    "records"
+)
+_TRAITS = "template horizon target cluster slot tags"
+_TEXTS = f"{_TRAITS} answers status outcome"
+_SQL = f"""SELECT unit, cutoff_us, resolve_by_us,
+    min(cutoff_us, ifnull(started_us, {NEVER})), ifnull(own_seq, {NEVER}),
+    ifnull(own_us, {NEVER}), own_eligible, reviews, vectors,
     (SELECT count(*) FROM resolutions r WHERE r.unit = q.unit AND NOT r.is_review
-        AND r.status <> 'PENDING')
+        AND r.status <> 'PENDING'),
+    template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''), answers,
+    status, ifnull(outcome, ''), identity
     FROM questions q WHERE suite = ? ORDER BY identity"""  # noqa: S608 - a constant
 
 
@@ -83,73 +88,82 @@ def read_units(
 
     Raises `UncheckableError` where a pinned list of questions is not at hand.
     """
-    rows = connection.execute(_SQL, (suite.name,)).fetchall()
-    silent = list(_only_pinned(suite, pinned, {row[1] for row in rows}))
-    if silent:
-        rows = sorted(rows + silent, key=lambda row: row[1].encode())
-    column: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 20
-    answer_lists, answers = coded([_answers(text) for text in column[8]])
-    kinds = list(zip(column[2], answers.tolist(), strict=True))
-    own_seq, own_us = integers(column[14]), integers(column[15])
+    identities: list[str] = []
+    lines: list[bytes] = []
+    found = gather(
+        (
+            _named(rows, identities, lines)
+            for rows in _rows(connection, suite, pinned, identities)
+        ),
+        _NUMBERS,
+        _TEXTS,
+    )
+    if -1 in found["number"]:
+        rows = sorted(range(len(identities)), key=lambda row: identities[row].encode())
+        identities, order = [identities[row] for row in rows], integers(rows)
+        lines = [lines[row] for row in rows]
+        found = {
+            name: column.ordered(order) if isinstance(column, Texts) else column[order]
+            for name, column in found.items()
+        }
+    return _units(suite, identities, lines, found)
+
+
+def _rows(
+    connection: sqlite3.Connection,
+    suite: SuiteVersion,
+    pinned: Pinned,
+    spoken_of: Collection[str],
+) -> Iterator[list[Cells]]:
+    """Yield the rows of units: first those that `spoken_of` comes to name, then others."""
+    yield from batches(connection, _SQL, (suite.name,))
+    yield from ([cells] for cells in _only_pinned(suite, pinned, set(spoken_of)))
+
+
+def _named(rows: list[Cells], identities: list[str], lines: list[bytes]) -> list[Cells]:
+    """Note the names of units, and their lines; return the other cells."""
+    for *_, status, outcome, identity in rows:
+        identities.append(identity)
+        lines.append(cohort_line(identity, status, outcome) if outcome else b"")
+    return [row[:-1] for row in rows]
+
+
+def _units(
+    suite: SuiteVersion, identities: list[str], lines: list[bytes], found: Columns
+) -> Units:
+    stated, answers, template = (
+        found["answers"],
+        found["answers"].code,
+        found["template"],
+    )
+    lists = [tuple(msgspec.json.decode(text, type=list[str])) for text in stated.names]
+    positive = [suite.templates[name].positive or "" for name in template.names]
+    statuses = integers([STATUSES.index(status) for status in found["status"].names])
+    kept = (*_NUMBERS.split(), *_TRAITS.split())
     return Units(
-        number=integers(column[0]),
-        identities=list(column[1]),
-        templates=list(column[2]),
-        horizons=list(column[3]),
-        targets=list(column[4]),
-        clusters=list(column[5]),
-        slots=list(column[6]),
-        tags=list(column[7]),
-        lines=[
-            cohort_line(name, status, outcome) if outcome else b""
-            for name, status, outcome in zip(
-                column[1], column[9], column[10], strict=True
-            )
-        ],
+        identities=identities,
+        lines=lines,
         answers=answers,
-        answer_lists=answer_lists,
-        outcome=_places(zip(column[10], answers.tolist(), strict=True), answer_lists),
-        positive=_positives(suite, kinds, answer_lists),
-        target=coded(column[4])[1],
-        cluster=coded(column[5])[1],
-        status=integers([STATUSES.index(status) for status in column[9]]),
-        cutoff_us=integers(column[11]),
-        resolve_by_us=integers(column[12]),
-        end_us=integers(column[13]),
-        own_seq=own_seq,
-        own_us=own_us,
-        own_place=own_us if suite.is_claimed else own_seq,
-        own_eligible=integers(column[16]) > 0,
-        reviews=integers(column[17]),
-        vectors=integers(column[18]),
-        records=integers(column[19]),
+        answer_lists=lists,
+        outcome=_places(found["outcome"], answers, lists),
+        positive=_places(Texts(positive, template.code), answers, lists),
+        status=statuses[found["status"].code],
+        own_place=found["own_us" if suite.is_claimed else "own_seq"],
+        **{
+            **{name: found[name] for name in kept},
+            "own_eligible": found["own_eligible"] > 0,
+        },
     )
 
 
-def _places(
-    stated: Iterator[tuple[str, int]], answer_lists: list[tuple[str, ...]]
-) -> Integers:
-    """Return where each answer stands in its unit's list; -1 for no answer."""
-    places = [{each: at for at, each in enumerate(of)} for of in answer_lists]
-    return integers([places[of].get(answer, -1) for answer, of in stated])
-
-
-def _positives(
-    suite: SuiteVersion,
-    kinds: Sequence[tuple[str, int]],
-    answer_lists: list[tuple[str, ...]],
-) -> Integers:
-    """Return which answer is the event of each unit's template; -1 for none."""
-    named = {
-        (template, of): (suite.templates[template].positive or "", of)
-        for template, of in dict.fromkeys(kinds)
-    }
-    return _places((named[kind] for kind in kinds), answer_lists)
-
-
-@lru_cache(1_024)
-def _answers(text: str) -> tuple[str, ...]:
-    return tuple(msgspec.json.decode(text, type=list[str]))
+def _places(stated: Texts, answers: Integers, lists: list[tuple[str, ...]]) -> Integers:
+    """Return where each unit's answer stands in its list; -1 for one that does not."""
+    pairs, which = np.unique(stated.code * len(lists) + answers, return_inverse=True)
+    found = []
+    for pair in pairs.tolist():
+        name, of = stated.names[pair // len(lists)], lists[pair % len(lists)]
+        found.append(of.index(name) if name in of else -1)
+    return integers(found)[which]
 
 
 def _only_pinned(
@@ -179,8 +193,20 @@ def _only_pinned(
 def _silent(name: str, question: Question, answers: tuple[str, ...]) -> Cells:
     cutoff_us, resolve_by_us = micros(question.cutoff_at), micros(question.resolve_by)
     tags = canonical_text(question.tags) if question.tags else ""
-    named = (question.target_name, question.cluster_name, question.slot or "", tags)
-    stands = (canonical_text(answers), "PENDING", "")
     times = (cutoff_us, resolve_by_us, cutoff_us, NEVER, NEVER)
-    asked = (-1, name, question.template, question.horizon)
-    return (*asked, *named, *stands, *times, 0, 0, 0, 0)
+    asked = (question.template, question.horizon)
+    named = (question.target_name, question.cluster_name, question.slot or "", tags)
+    return (
+        -1,
+        *times,
+        0,
+        0,
+        0,
+        0,
+        *asked,
+        *named,
+        canonical_text(answers),
+        "PENDING",
+        "",
+        name,
+    )

@@ -97,8 +97,8 @@ def _of_units(sample: Sample) -> Counts:
         "unslotted": eligible - int(np.count_nonzero(slotted.has_vector[rows])),
         "unforecast": int(np.count_nonzero(units.vectors[rows] == 0)),
         "reviewed": int(np.count_nonzero(units.reviews[rows])),
-        "targets": len(np.unique(units.target[scored])),
-        "clusters": len(np.unique(units.cluster[scored])),
+        "targets": len(np.unique(units.target.code[scored])),
+        "clusters": len(np.unique(units.cluster.code[scored])),
         "raw_infinite_count": int(np.count_nonzero(slotted.is_infinite[scored])),
         "clipped_count": int(np.count_nonzero(slotted.is_clipped[scored])),
     }

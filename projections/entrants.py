@@ -91,8 +91,8 @@ class Field:
     def budgets(self, competitor: Competitor) -> list[str]:
         """Return the adaptation budgets that a competitor's vectors name, sorted."""
         vectors = self.board.vectors
-        used = np.unique(vectors.budget[self._of(competitor)]).tolist()
-        return sorted(filter(None, (vectors.budgets[code] for code in used)))
+        used = np.unique(vectors.budget.code[self._of(competitor)]).tolist()
+        return sorted(filter(None, (vectors.budget.names[code] for code in used)))
 
     def enter(
         self, competitor: Competitor, slot: str, budget: str | None = None
@@ -129,7 +129,7 @@ class Field:
         code = vectors.forecasters.get(competitor.name, -1)
         rows = np.flatnonzero(vectors.forecaster == code)
         if budget is not None:
-            rows = rows[vectors.budget[rows] == vectors.budgets.index(budget)]
+            rows = rows[vectors.budget.code[rows] == vectors.budget.names.index(budget)]
         return rows
 
     def _sealed(self, mine: Integers, slot: str) -> Chosen:

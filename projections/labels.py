@@ -59,7 +59,6 @@ def _is_forecaster_owned(about: Sample) -> bool:
         for template in about.board.suite.manifest.observable
         if template.question_owner == "forecaster"
     }
-    templates = about.board.units.templates
-    return bool(owned) and any(
-        templates[row] in owned for row in np.asarray(about.declared).tolist()
-    )
+    templates = about.board.units.template
+    used = np.unique(templates.code[about.declared]).tolist()
+    return any(templates.names[code] in owned for code in used)

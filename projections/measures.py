@@ -124,7 +124,10 @@ def _event_rate(sample: Sample, cohort: Cohort) -> Measure:
 
 def robust(sample: Sample, cohort: Cohort) -> dict[str, dict[str, Any]]:
     """Return the interquartile means over clusters, and the extremes of clusters."""
-    mine, clusters = sample.entrant.slotted, sample.board.units.cluster[cohort.units]
+    mine, clusters = (
+        sample.entrant.slotted,
+        sample.board.units.cluster.code[cohort.units],
+    )
     columns = {
         BRIER[cohort.is_binary]: mine.brier if cohort.is_binary else mine.brier_sum,
         "log_score_bits_clipped": mine.picobits_clipped,

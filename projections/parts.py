@@ -12,11 +12,13 @@ import msgspec
 import numpy as np
 
 from ledger.errors import UsageError
+from ledger.projections.baselines import TAG, tag_of
 from ledger.projections.board import Board
-from ledger.projections.columns import Integers, coded, integers
+from ledger.projections.columns import Integers
+from ledger.projections.fetching import Texts
 from ledger.suite import Competitor
 
-HORIZON, BUDGET, TIER, TAG = "horizon", "adaptation_budget", "evidence_tier", "tag:"
+HORIZON, BUDGET, TIER = "horizon", "adaptation_budget", "evidence_tier"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +44,7 @@ class Parts:
         declared = np.flatnonzero(board.units.cutoff_us <= board.as_of_us)
         self._horizons: dict[str | None, Integers] = {None: declared}
         if HORIZON in self._groupings:
-            self._horizons.update(_divided(declared, board.units.horizons))
+            self._horizons.update(_divided(declared, board.units.horizon))
         self._divided = {
             each: _divided(declared, _values(board, each))
             for each in self._groupings
@@ -76,16 +78,12 @@ class Parts:
                 yield Part(units=units, horizon=horizon, grouping=grouping, value=value)
 
 
-def _values(board: Board, grouping: str) -> Sequence[str | None]:
-    """Return what each unit is grouped by; None for no value."""
+def _values(board: Board, grouping: str) -> Texts:
+    """Return what each unit is grouped by; "" for no value."""
     units = board.units
     if grouping.startswith(TAG):
-        return board.traits.values(grouping)[: len(units.number)]
-    named: dict[str, Sequence[str | None]] = {
-        "target": units.targets,
-        "template": units.templates,
-        "slot": [slot or None for slot in units.slots],
-    }
+        return tag_of(units.tags, grouping.removeprefix(TAG))
+    named = {"target": units.target, "template": units.template, "slot": units.slot}
     if grouping not in named:
         known = ", ".join((HORIZON, *named, TIER, BUDGET))
         msg = f"rows cannot be grouped by {grouping!r}: take {known} or tag:<name>"
@@ -93,14 +91,14 @@ def _values(board: Board, grouping: str) -> Sequence[str | None]:
     return named[grouping]
 
 
-def _divided(declared: Integers, values: Sequence[str | None]) -> dict[str, Integers]:
+def _divided(declared: Integers, values: Texts) -> dict[str, Integers]:
     """Return the declared units that have each value, by the value's bytes."""
-    names, code = coded([values[row] for row in declared.tolist()])
+    code = values.code[declared]
     order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], integers(range(len(names))), side="right")
-    pieces = np.split(declared[order], ends[:-1]) if names else []
-    found = dict(zip(names, pieces, strict=True))
-    return {
-        name: found[name]
-        for name in sorted((each for each in names if each is not None), key=str.encode)
+    codes, starts = np.unique(code[order], return_index=True)
+    pieces = np.split(declared[order], starts[1:]) if len(codes) else []
+    found = {
+        values.names[at]: piece
+        for at, piece in zip(codes.tolist(), pieces, strict=True)
     }
+    return {name: found[name] for name in sorted(found, key=str.encode) if name}

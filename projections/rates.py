@@ -71,10 +71,11 @@ def findings(sample: Sample) -> dict[str, int]:
     rows = rows_among(found.unit, sample.declared)
     mine = found.forecasters.get(name, -1)
     about = (found.forecaster[rows] == mine) | (found.forecaster[rows] < 0)
-    counts = np.bincount(found.rule[rows[about]], minlength=len(found.rules)).tolist()
+    rules = found.rule.code[rows[about]]
+    counts = np.bincount(rules, minlength=len(found.rule.names)).tolist()
     return {
         rule: count
-        for rule, count in sorted(zip(found.rules, counts, strict=True))
+        for rule, count in sorted(zip(found.rule.names, counts, strict=True))
         if count
     }
 

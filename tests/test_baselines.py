@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canonical import canonical_text
 from ledger.events import Question
 from ledger.projections.baselines import Past, Rates, Traits, Walk, is_computed
-from ledger.projections.columns import NEVER, integers
+from ledger.projections.columns import NEVER, coded, integers
 from ledger.projections.exact import PPM, largest_remainder
+from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, Pool
 from tests.reporting import past_rate, report, row, said, suite_of, template, value
 from tests.simulator import History, suite
 
+TAGS = ('{"repo":"a"}', '{"repo":"b"}', "")
 # (target, tag, outcome, known from, until): one outcome that was known for a while.
 Outcome = tuple[int, int, int, int, int]
 OUTCOMES = st.lists(
@@ -77,8 +78,8 @@ def walked(
 ) -> Rates:
     units = [(each[0], each[1]) for each in outcomes] + asked
     traits = Traits(
-        [f"target-{target}" for target, _ in units],
-        [canonical_text({"repo": "ab"[tag]}) if tag < 2 else "" for _, tag in units],
+        Texts(*coded([f"target-{target}" for target, _ in units])),
+        Texts(*coded([TAGS[tag] for _, tag in units])),
     )
     # What was superseded before it was known was never known.
     past = Past(
