@@ -1,7 +1,9 @@
 """Files that survive a crash, and folders that a ledger may live in."""
 
+import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from ledger.errors import UsageError
@@ -27,6 +29,7 @@ _NETWORK = frozenset(
         "ocfs2",
     ],
 )
+_SMALL = 1_048_576
 # Where Linux says what is mounted where; other systems have no such file.
 MOUNTS = Path("/proc/self/mounts")
 
@@ -50,6 +53,20 @@ def write_durably(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
     partial.replace(path)
     sync_folder(path.parent)
+
+
+def read_small(path: Path) -> bytes:
+    """Return what a regular file of at most a mebibyte holds.
+
+    Raises `OSError` for anything else under that name: a pipe would wait for ever,
+    and a device has no end.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _SMALL:
+            raise OSError(errno.EINVAL, "it is no regular file of at most 1 MiB")
+        return file.read(_SMALL)
 
 
 def remove_database(path: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 import msgspec
 
 from ledger.blobs import BlobFolder
-from ledger.durable import write_durably
+from ledger.canonical import canonical_text
+from ledger.durable import read_small, write_durably
 from ledger.errors import UncheckableError, UsageError
+from ledger.grammar import Hex
 
 FORMAT = "ledger/1"
 
@@ -17,7 +19,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     format: str
     origin: str
-    ledger: str
+    ledger: Hex
 
 
 class Folder:
@@ -39,7 +41,7 @@ class Folder:
     def settings(self) -> Settings:
         """Return what `ledger.toml` says; raise `UsageError` where there is no ledger."""
         try:
-            text = self.settings_file.read_text("utf-8")
+            text = read_small(self.settings_file).decode()
             settings = msgspec.convert(tomllib.loads(text), Settings)
         except (FileNotFoundError, NotADirectoryError):
             msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
@@ -54,6 +56,8 @@ class Folder:
         return settings
 
     def write_settings(self, origin: str, ledger: str) -> None:
-        """Write `ledger.toml` once entry 0 is in the log."""
-        text = f'format = "{FORMAT}"\norigin = "{origin}"\nledger = "{ledger}"\n'
+        """Write `ledger.toml`; `ledger` is the id of entry 0."""
+        # A JSON string is a TOML string too, whatever an origin is called.
+        name = canonical_text(origin)
+        text = f'format = "{FORMAT}"\norigin = {name}\nledger = "{ledger}"\n'
         write_durably(self.settings_file, text.encode())

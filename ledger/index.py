@@ -6,6 +6,7 @@ log commits, so that memory is bounded by `CACHED_MAX`, not by the log.
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import msgspec
 
 from ledger.durable import remove_database
 from ledger.errors import CorruptLogError
+from ledger.merkle import Tree
 from ledger.unit import Unit
 
 _NOTES = logging.getLogger(__name__)
@@ -30,16 +32,22 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
 
 
-def open_index(path: Path, size: int, root: bytes) -> "Index":
-    """Return the index of a log that stands at `size` under `root`.
+def open_index(path: Path, tree: Tree, root_at: Callable[[int], bytes]) -> "Index":
+    """Return the index of the log whose tree this is.
 
-    A file that is damaged, of another format or of another log is replaced by an
-    empty one: a replay makes it again.
+    `root_at` gives the root that the log had at a smaller size. A file that is
+    damaged, of another format or of another log is replaced by an empty one: a
+    replay makes it again.
     """
     try:
         index = Index(path)
         position = index.position()
-        if position is None or position[0] < size or position == (size, root):
+        if position is None:
+            return index
+        size, root = position
+        if (size == tree.size and root == tree.root()) or (
+            size < tree.size and root == root_at(size)
+        ):
             return index
         index.close()
     except apsw.Error as error:

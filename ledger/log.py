@@ -13,10 +13,11 @@ from ledger.clock_watch import ClockWatch, Steady
 from ledger.durable import lock, remove_database, require_local
 from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
-from ledger.folder import Folder
+from ledger.folder import Folder, Settings
+from ledger.ids import sha256_hex
 from ledger.index import Index, open_index
 from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
-from ledger.merkle import Tree
+from ledger.merkle import Tree, root_of
 from ledger.replay import StoredEvents, replay
 from ledger.state import State
 from ledger.store import Head, Store, create_store, open_store
@@ -43,25 +44,37 @@ def create(
     """
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_local(folder.path)
+    handle = lock(folder.lock)
     if folder.log.exists():
+        os.close(handle)
         msg = f"{folder.path} holds a ledger already: choose another folder"
         raise UsageError(msg)
-    handle = lock(folder.lock)
     watch = clock_watch(folder, clock, steady)
     try:
-        store = create_store(folder.log)
-        with _writer(folder, store, log_key, handle, watch) as writer:
+        with _writer(
+            folder, _created(folder, handle), log_key, handle, watch
+        ) as writer:
             writer.stage(charter)
+            # Before the commit: a log without its name could not be opened again.
+            folder.write_settings(log_key.name, sha256_hex(charter.payload))
             receipt = writer.commit()[0]
-        folder.write_settings(log_key.name, receipt.event_id)
     except BaseException:
         # A log without entry 0 is no log: what was refused leaves nothing behind.
         remove_database(folder.index)
         remove_database(folder.log)
+        folder.settings_file.unlink(missing_ok=True)
         raise
     path = mark_path(state_home, receipt.event_id)
     HighWaterMark(path, monotonic_seconds).raise_to(receipt.checkpoint)
     return receipt
+
+
+def _created(folder: Folder, handle: int) -> Store:
+    try:
+        return create_store(folder.log)
+    except BaseException:
+        os.close(handle)
+        raise
 
 
 def open_writer(
@@ -89,6 +102,7 @@ def open_writer(
     watch = clock_watch(folder, clock, steady)
     writer = _writer(folder, store, log_key, handle, watch)
     try:
+        _require_founded(writer.state, settings)
         _require_log_key(writer.state, log_key)
         _remember(writer, mark_path(state_home, settings.ledger), store.head())
     except BaseException:
@@ -110,9 +124,10 @@ def _writer(
     index = None
     try:
         head = store.head()
-        _require_whole(store, head)
         tree = Tree(head.size, head.edge)
-        kept = index = open_index(folder.index, tree.size, tree.root())
+        kept = index = open_index(
+            folder.index, tree, lambda size: root_of(store.leaves(0, size))
+        )
         return Writer(
             store=store,
             index=index,
@@ -130,9 +145,15 @@ def _writer(
         raise
 
 
-def _require_whole(store: Store, head: Head) -> None:
-    if store.count() != head.size:
-        msg = f"log.db has {store.count()} entries, and its head says {head.size}"
+def _require_founded(state: State, settings: Settings) -> None:
+    """Refuse a log without entry 0, and a `ledger.toml` that names another log."""
+    if state.ledger is None:
+        msg = "log.db has no entry 0, `ledger init` was interrupted: remove the folder and run it again"
+        raise CorruptLogError(msg)
+    if settings.ledger != state.ledger:
+        msg = (
+            f"ledger.toml names ledger {settings.ledger}, and entry 0 is {state.ledger}"
+        )
         raise CorruptLogError(msg)
 
 
@@ -145,14 +166,18 @@ def load_state(folder: Folder, store: Store, index: Index) -> State:
         state.apply_frozen(each.seq, each.event_id, each.event)
     position = index.position()
     start, size = (position[0] if position else 0), events.size()
+    if start == size:
+        return state
+    tree = Tree()
+    for leaf in store.leaves(0, start):
+        tree.append(leaf)
     while start < size:
         stop = min(start + _REPLAY_CHUNK, size)
         replay(state, events.read(start, stop))
-        if stop == size:
-            head = store.head()
-            index.flush(size, Tree(head.size, head.edge).root())
-        elif index.is_full:
-            index.flush(stop, b"")
+        for leaf in store.leaves(start, stop):
+            tree.append(leaf)
+        if stop == size or index.is_full:
+            index.flush(stop, tree.root())
         start = stop
     return state
 

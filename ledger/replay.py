@@ -51,7 +51,7 @@ def recorded(row: Row) -> Recorded:
     try:
         received_at = parse_instant(row.received_at)
         event = codec.read(row.payload)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise CorruptLogError(str(error), seq=row.seq) from None
     except CorruptLogError as error:
         raise CorruptLogError(error.reason, seq=row.seq) from None

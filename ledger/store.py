@@ -22,6 +22,7 @@ from ledger.errors import (
     UsageError,
     WriterStoppedError,
 )
+from ledger.schema import SCHEMA
 
 FORMAT = "1"
 CHECKPOINT_EVERY = 1_024
@@ -34,25 +35,6 @@ DURABLE: dict[str, str | int] = {
 }
 _WAL_PAGES_MAX = 4_000
 _BUSY_MILLISECONDS = 5_000
-
-_TABLES = """
-CREATE TABLE entries(seq INTEGER PRIMARY KEY, received_at TEXT NOT NULL, author BLOB NOT NULL, sig BLOB NOT NULL, payload BLOB NOT NULL, leaf BLOB NOT NULL, event_id BLOB NOT NULL UNIQUE) STRICT
-CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT
-CREATE TABLE cosignatures(size INTEGER NOT NULL, line TEXT NOT NULL, UNIQUE(size, line)) STRICT
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT
-CREATE TABLE head(one INTEGER PRIMARY KEY CHECK (one = 1), size INTEGER NOT NULL, edge BLOB NOT NULL, note TEXT NOT NULL) STRICT
-"""
-_APPEND_ONLY = ("entries", "checkpoints", "cosignatures")
-# Statements as SQLite keeps them, so that an audit can compare them to the letter.
-SCHEMA = (
-    *_TABLES.strip().splitlines(),
-    *(
-        f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END"
-        for table in _APPEND_ONLY
-        for verb in ("UPDATE", "DELETE")
-    ),
-)
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -97,10 +79,12 @@ class Store:
         another length than the entries have. (A read-only connection checks no
         CHECK: a second row could cut the log off for readers.)
         """
-        last, heads, size, edge, note = self._database.execute(
+        row = self._database.execute(
             "SELECT (SELECT max(seq) FROM entries), (SELECT count(*) FROM head), "
             "size, edge, note FROM (SELECT 1) LEFT JOIN head ON one = 1"
-        ).fetchone() or (None, 0, None, None, None)
+        ).fetchone()
+        assert row is not None
+        last, heads, size, edge, note = row
         count = 0 if last is None else last + 1
         if heads > 1 or (heads == 1 and size is None):
             msg = f"log.db has {heads} heads, and one row numbered 1 is right"
@@ -108,7 +92,7 @@ class Store:
         if count != (size or 0):
             msg = f"log.db has {count} entries, and its head says {size or 0}"
             raise CorruptLogError(msg)
-        if size is None:
+        if not size:
             return Head(size=0, edge=(), note="")
         hashes = tuple(edge[i : i + 32] for i in range(0, len(edge), 32))
         return Head(size=size, edge=hashes, note=note)
@@ -296,8 +280,10 @@ class Store:
         found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
         # Without the right to write, SQLite's own check leaves CHECK out.
         heads = [one for (one,) in self.ask("SELECT one FROM head ORDER BY one")]
-        if heads != [1]:
-            found.append(f"head has the rows {heads[:3]}, and one row numbered 1 is right")
+        if heads not in ([], [1]):
+            found.append(
+                f"head has the rows {heads[:3]}, and one row numbered 1 is right"
+            )
         return found
 
 

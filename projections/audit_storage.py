@@ -14,14 +14,15 @@ from ledger.projections.audit_report import (
     holds,
     is_false,
 )
-from ledger.store import SCHEMA, Store
+from ledger.schema import SCHEMA
+from ledger.store import Store
 
 # Position, received_at, author, sig, payload, leaf, event_id.
 RawEntry = tuple[int, bytes, bytes, bytes, bytes, bytes, bytes]
 
 _FIRST = -(2**63)  # the least that SQLite can number a row with
 _SELECT = (
-    "SELECT seq, CAST(received_at AS BLOB), {} "
+    "SELECT seq, ifnull(CAST(received_at AS BLOB), x''), {} "
     "FROM entries WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?"
 )
 _COLUMNS = ("author", "sig", "payload", "leaf", "event_id")

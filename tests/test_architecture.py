@@ -55,7 +55,16 @@ GROUND_FLOOR = {
         "rules_frozen",
         "rules",
     ),
-    "disk": ("durable", "blobs", "anchor", "clock_watch", "folder", "index", "store"),
+    "disk": (
+        "durable",
+        "blobs",
+        "anchor",
+        "clock_watch",
+        "folder",
+        "index",
+        "schema",
+        "store",
+    ),
     "the log": ("replay", "writer", "envelope", "log"),
     "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts"),
 }

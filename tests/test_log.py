@@ -19,6 +19,8 @@ from ledger.errors import (
 )
 from ledger.folder import Folder
 from ledger.log import open_reader, open_writer
+from ledger.projections.audit import verify_ledger
+from ledger.schema import SCHEMA
 from ledger.store import CHECKPOINT_EVERY, Head, open_store
 from ledger.writer import Receipt
 from tests.workshop import BEGAN, Workshop, key_of
@@ -364,3 +366,114 @@ def test_a_head_that_disagrees_with_the_entries_is_named(workshop: Workshop) -> 
             clock=workshop.clock,
             state_home=workshop.state_home,
         )
+
+
+def forge(folder: Folder, *statements: str) -> None:
+    """Change log.db as somebody does who may write the file."""
+    database = sqlite3.connect(folder.log)
+    database.execute("PRAGMA ignore_check_constraints = 1")
+    with database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+
+@pytest.mark.parametrize("one", [0, 2])
+def test_a_second_head_cuts_nothing_off_for_readers(
+    workshop: Workshop, one: int
+) -> None:
+    workshop.fill(1)
+    forge(
+        workshop.folder,
+        f"INSERT INTO head SELECT {one}, size - 1, x'', 'anything' FROM head",
+    )
+    with (
+        pytest.raises(CorruptLogError, match="2 heads"),
+        open_reader(workshop.folder) as reader,
+    ):
+        reader.events.size()
+    report = verify_ledger(workshop.folder)
+    assert report.exit_code == 1
+    assert report.check("storage").ok is False
+
+
+def test_an_entry_without_a_time_is_named(workshop: Workshop) -> None:
+    forge(
+        workshop.folder,
+        "DROP TRIGGER entries_refuse_update",
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_master SET sql = replace(sql, 'received_at TEXT NOT NULL', "
+        "'received_at TEXT') WHERE name = 'entries'",
+    )
+    forge(workshop.folder, "UPDATE entries SET received_at = NULL WHERE seq = 1")
+    forge(
+        workshop.folder,
+        next(sql for sql in SCHEMA if "entries_refuse_update" in sql),
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_master SET sql = replace(sql, 'received_at TEXT', "
+        "'received_at TEXT NOT NULL') WHERE name = 'entries'",
+    )
+    report = verify_ledger(workshop.folder)
+
+    assert report.exit_code == 1
+    assert "entry 1" in report.check("entries").detail
+    with pytest.raises(CorruptLogError, match="entry 1"):
+        entries(workshop.folder)
+
+
+def test_a_shorter_index_of_another_log_is_not_believed(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    other = Workshop(tmp_path / "other").found().fill(1)
+    workshop.wait(seconds=5)
+    workshop.fill(2, first=10)
+    with other.writer():
+        pass
+    workshop.folder.index.write_bytes(other.folder.index.read_bytes())
+    with workshop.writer() as writer:
+        assert writer.state.units.named(unit_of(1)) is None
+        assert writer.state.units.named(unit_of(10)) is not None
+
+
+def unit_of(number: int) -> str:
+    return f'["workshop@v1","dispatch-pass","dispatch-{number:07d}","24h"]'
+
+
+@pytest.mark.parametrize(
+    ("ledger", "word"), [("../../evil", "cannot be read"), ("f" * 64, "entry 0 is")]
+)
+def test_a_ledger_toml_that_names_another_ledger_is_refused(
+    workshop: Workshop, ledger: str, word: str
+) -> None:
+    workshop.folder.settings_file.write_text(
+        f'format = "ledger/1"\norigin = "example.org/workshop"\nledger = "{ledger}"\n'
+    )
+    with (
+        pytest.raises((UsageError, CorruptLogError), match=word),
+        workshop.writer(),
+    ):
+        pass
+
+
+def test_a_ledger_toml_that_never_ends_is_not_read(workshop: Workshop) -> None:
+    workshop.folder.settings_file.unlink()
+    os.mkfifo(workshop.folder.settings_file)
+    with pytest.raises(UsageError, match="no regular file"):
+        workshop.folder.settings()
+    workshop.folder.settings_file.unlink()
+    workshop.folder.settings_file.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="no regular file"):
+        workshop.folder.settings()
+
+
+def test_an_origin_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.write_settings('a"b\\c', "f" * 64)
+    assert folder.settings().origin == 'a"b\\c'
+
+
+def test_founding_where_a_ledger_is_leaves_it_alone(workshop: Workshop) -> None:
+    size = len(entries(workshop.folder))
+    with pytest.raises(UsageError, match="holds a ledger already"):
+        workshop.found()
+    assert len(entries(workshop.folder)) == size
