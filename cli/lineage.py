@@ -8,6 +8,7 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.options import Json, LedgerDir
+from ledger.cli.standing import standing
 from ledger.clock import instant_text
 from ledger.errors import UsageError
 
@@ -71,9 +72,10 @@ def lineage(
     if unit is not None and named not in {None, unit}:
         msg = f"UNIT is {unit} and --id is {named}: give one of the two"
         raise UsageError(msg)
-    wanted = Wanted(unit or named, suite, template, horizon, forecaster)
     count = 0
     with reading(ledger) as (folder, reader):
+        suite = None if suite is None else standing(reader).meant(suite)
+        wanted = Wanted(unit or named, suite, template, horizon, forecaster)
         size = reader.events.size()
         folded = render.Progress("events folded", size)
         with open_tables(

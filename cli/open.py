@@ -8,8 +8,10 @@ from ledger.cli import render
 from ledger.cli.context import clock, reading
 from ledger.cli.lineage import Suite, lead
 from ledger.cli.options import Json, LedgerDir
+from ledger.cli.standing import Standing, standing
 from ledger.clock import micros
 from ledger.errors import UsageError
+from ledger.suite_table import nearest
 
 if TYPE_CHECKING:
     from ledger.projections.agenda import OpenUnit
@@ -42,27 +44,64 @@ def open_units(
     from ledger.projections.stored import open_tables
 
     with reading(ledger) as (folder, reader):
+        frozen_here = standing(reader)
+        suite = None if suite is None else frozen_here.meant(suite)
+        concerned = set[str]()
+        if forecaster is not None:
+            concerned = _suites_of(forecaster, frozen_here, suite)
         folded = render.Progress("events folded", reader.events.size())
         with open_tables(
             folder, reader.store, lambda done: folded.step(done, done)
         ) as (tables, frozen):
             folded.close()
-            if suite is not None and suite not in frozen.suites:
-                known = ", ".join(frozen.suites) or "none"
-                msg = f"{suite!r} was never frozen here; frozen are: {known}"
-                raise UsageError(msg)
+            now = micros(clock()())
             found = agenda.open_units(
-                tables.connection, frozen, folder.blobs.get, micros(clock()()), suite
+                tables.connection, frozen, folder.blobs.get, now, suite
             )
+    asked = found
     if forecaster is not None:
-        found = [each for each in found if forecaster in each.unforecast_by]
+        asked = [each for each in found if each.suite in concerned]
+        found = [each for each in asked if forecaster in each.unforecast_by]
     if as_json:
         for each in found:
             render.json_line(each)
     elif found:
         render.table(_HEADS, map(_cells, found))
+    elif asked:
+        count = (
+            f"all {len(asked)} open units" if len(asked) > 1 else "the one open unit"
+        )
+        render.note(f"{forecaster} has forecast {count}")
     else:
         render.note("nothing is open: every question that was asked has its outcome")
+
+
+def _suites_of(name: str, found: Standing, suite: str | None) -> set[str]:
+    """Return the suites in which somebody forecasts; raise `UsageError` for nobody."""
+    competitors = [
+        (each, competitor)
+        for each, frozen in found.suites.items()
+        if suite in {None, each}
+        for competitor in frozen.manifest.competitors
+    ]
+    mine = [
+        (each, competitor)
+        for each, competitor in competitors
+        if competitor.name == name
+    ]
+    sealing = sorted({each.name for _, each in competitors if each.principal})
+    if not mine:
+        near, known = nearest(name, sealing), ", ".join(sealing) or "none"
+        hint = f"did you mean {near}?" if near else f"those who forecast are {known}"
+        msg = f"{name!r} is no competitor of {suite or 'any suite'}: {hint}"
+        raise UsageError(msg)
+    concerned = {each for each, competitor in mine if competitor.principal}
+    if not concerned:
+        msg = (
+            f"{name} is computed ({mine[0][1].method}): it forecasts nothing by itself"
+        )
+        raise UsageError(msg)
+    return concerned
 
 
 def _cells(unit: "OpenUnit") -> tuple[object, ...]:

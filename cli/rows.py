@@ -2,6 +2,7 @@
 
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import groupby
+from sqlite3 import Connection
 from typing import Annotated, Any
 
 import typer
@@ -9,8 +10,14 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.options import Json, LedgerDir
+from ledger.cli.standing import Standing, standing
+from ledger.clock import micros, parse_instant
+from ledger.errors import UsageError
+from ledger.suite_table import nearest
 
 _SHOWN = Decimal("0.0001")
+_SUM = " sum"
+_TAG = "tag:"
 # Skill before scores; forecasts and independent targets apart.
 _HEADS = (
     "forecaster",
@@ -81,8 +88,11 @@ def rows(
     """
     from ledger.projections.stored import open_report
 
-    groupings = [*(by or ()), *([part.partition("=")[0]] if part else ())]
+    groupings = [*(by or ()), *([_grouping(part)] if part else ())]
     with reading(ledger) as (folder, reader):
+        frozen = standing(reader)
+        suite = None if suite is None else frozen.meant(suite)
+        _require_tags(groupings, frozen, suite)
         size = reader.events.size()
         counted = render.Progress("events folded", size)
         with open_report(
@@ -92,14 +102,60 @@ def rows(
             found = report.rows(
                 suite=suite, forecaster=forecaster, slot=slot, by=groupings
             )
-    if part is not None:
+            waiting = _waiting(report.tables.connection, found)
+    if part is not None and part not in {row["slice"] for row in found}:
+        render.note(f"no unit that is counted has {part}")
+        found = []
+    elif part is not None:
         found = [row for row in found if row["slice"] == part]
     if as_json:
         render.json_line(found)
-    elif not found:
+    elif not found and part is None:
         render.note("no rows: no suite is frozen here yet, or nothing is so called")
     else:
         _print(found)
+        for name, count in waiting.items():
+            units = "1 unit is" if count == 1 else f"{count:,} units are"
+            cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
+            render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
+
+
+def _waiting(tables: Connection, found: list[dict[str, Any]]) -> dict[str, int]:
+    """Return how many opened units of each suite are declared only after `as_of`."""
+    counts = {}
+    for name, (row, *_) in groupby(found, lambda row: row["suite"]):
+        as_of_us = micros(parse_instant(row["as_of"]))
+        asked = "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ?"
+        [count] = tables.execute(asked, (name, as_of_us)).fetchone()
+        if count:
+            counts[name] = count
+    return counts
+
+
+def _grouping(part: str) -> str:
+    grouping, sign, _ = part.partition("=")
+    if not sign:
+        msg = f"--slice {part} has no value: write WHAT=VALUE, such as tag:repo=a"
+        raise UsageError(msg)
+    return grouping
+
+
+def _require_tags(groupings: list[str], found: Standing, suite: str | None) -> None:
+    """Refuse a tag that no template allows: its rows would be those without it."""
+    allowed = {
+        tag
+        for name, frozen in found.suites.items()
+        if suite in {None, name}
+        for template in frozen.manifest.observable
+        for tag in template.allowed_tags
+    }
+    for grouping in groupings:
+        tag = grouping.removeprefix(_TAG)
+        if grouping.startswith(_TAG) and tag not in allowed:
+            near, known = nearest(tag, allowed), ", ".join(sorted(allowed)) or "none"
+            hint = f"did you mean {near}?" if near else f"allowed are: {known}"
+            msg = f"no template of {suite or 'any suite'} allows a tag {tag!r}: {hint}"
+            raise UsageError(msg)
 
 
 def _print(found: list[dict[str, Any]]) -> None:
@@ -121,14 +177,17 @@ def _heading(name: str, row: dict[str, Any]) -> str:
 
 def _cells(row: dict[str, Any]) -> tuple[object, ...]:
     scores, counts = row["scores"], row["counts"]
-    brier = scores.get("brier", scores.get("brier_sum"))
+    # Over more than two answers Brier is a sum, twice as large as the binary one.
+    brier, form = scores.get("brier"), ""
+    if brier is None:
+        brier, form = scores["brier_sum"], _SUM
     parts = [text for text in (row["horizon"], row["slice"]) if text]
     return (
         row["forecaster"],
         ", ".join(parts) or "all",
         row["slot"],
         _shown(scores["bss_frozen"]),
-        _shown(brier),
+        _shown(brier) + (form if brier["value"] is not None else ""),
         _shown(scores["log_score_bits_clipped"]),
         f"{counts['scored']} of {counts['units']}",
         counts["forecasts"],

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import msgspec
 
 from ledger.entry import Recorded
-from ledger.errors import CorruptLogError
+from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.ids import parse_version
 from ledger.log import Reader
 from ledger.replay import recorded
 from ledger.suite import CharterManifest, SuiteManifest
+from ledger.suite_table import listed, nearest
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +32,20 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether a later version of a frozen suite is in force."""
         name, number = parse_version(suite)
         return f"{name}@v{number + 1}" in self.suites
+
+    def meant(self, name: str) -> str:
+        """Return the suite of that name, the latest version where none is named.
+
+        Raises `UsageError` for a suite that was never frozen.
+        """
+        versions = [each for each in self.suites if name in (each, each.split("@")[0])]
+        if versions:
+            return max(versions, key=lambda each: parse_version(each)[1])
+        near = nearest(name, self.suites)
+        known = listed(self.suites, last="and") if self.suites else "none"
+        hint = f"did you mean {near}?" if near else f"frozen here: {known}"
+        msg = f"{name!r} was never frozen here: {hint}"
+        raise UsageError(msg)
 
     @property
     def roles(self) -> dict[str, str]:

@@ -11,9 +11,6 @@ from ledger.cli.context import reading
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.standing import Frozen, Standing, standing
 from ledger.clock import instant_text
-from ledger.errors import UsageError
-from ledger.ids import parse_version
-from ledger.suite_table import listed, nearest
 from ledger.suite_verdicts import verdicts
 
 
@@ -78,7 +75,7 @@ def show_suite(
     """
     with reading(ledger) as (_, reader):
         found = standing(reader)
-    version = _version(found, name)
+    version = found.meant(name)
     frozen = found.suites[version]
     described = _described(found, version)
     if as_json:
@@ -86,18 +83,6 @@ def show_suite(
         render.json_line({**described, "manifest": manifest})
     else:
         _print_suite(described, frozen)
-
-
-def _version(found: Standing, name: str) -> str:
-    """Return the frozen version that somebody means."""
-    versions = [each for each in found.suites if name in (each, each.split("@")[0])]
-    if versions:
-        return max(versions, key=lambda each: parse_version(each)[1])
-    near = nearest(name, found.suites)
-    known = listed(found.suites, last="and") if found.suites else "none"
-    hint = f"did you mean {near}?" if near else f"frozen here: {known}"
-    msg = f"{name} was never frozen here: {hint}"
-    raise UsageError(msg)
 
 
 def _print_suite(described: dict[str, object], frozen: Frozen) -> None:

@@ -68,7 +68,12 @@ def test_rows_are_chosen(
         (["--slot", "last"], "there is no slot 'last'"),
         (["--by", "repo"], "rows cannot be grouped by 'repo'"),
         (["--suite", "other@v1"], "'other@v1' was never frozen here"),
+        (["--suite", "piper-sel"], "did you mean piper-self@v1?"),
         (["--forecaster", "nobody"], "'nobody' has no rows"),
+        (["--by", "tag:nope"], "allows a tag 'nope': allowed are: domain"),
+        (["--by", "tag:domian"], "did you mean domain?"),
+        (["--slice", "tag:nope=a"], "allows a tag 'nope'"),
+        (["--slice", "tag:domain"], "write WHAT=VALUE"),
     ],
 )
 def test_what_there_is_not_is_refused_in_a_sentence(
@@ -77,6 +82,23 @@ def test_what_there_is_not_is_refused_in_a_sentence(
     shown = console.here("rows", *words)
     assert (shown.code, shown.stdout) == (2, "")
     assert sentence in shown.stderr
+
+
+def test_a_suite_without_a_version_is_its_latest(console: Console) -> None:
+    named = console.here("rows", "--suite", "piper-self@v1").stdout
+    assert console.here("rows", "--suite", "piper-self").stdout == named
+
+
+def test_a_slice_that_no_unit_has_is_told(console: Console) -> None:
+    shown = console.here("rows", "--slice", "tag:domain=zz")
+    assert (shown.code, shown.stdout) == (0, "")
+    assert shown.stderr.startswith("no unit that is counted has tag:domain=zz\n")
+
+
+def test_units_whose_cut_off_is_ahead_are_told_of(console: Console) -> None:
+    said = console.here("rows").stderr
+    assert "piper-self@v1: 2 units are not counted yet" in said
+    assert "after as_of" in said
 
 
 def test_without_a_suite_there_are_no_rows_and_it_says_so(tmp_path: Path) -> None:

@@ -174,3 +174,36 @@ def test_a_draft_is_called_what_json_calls_it(console: Console) -> None:
     [answer] = console.here("append", "-", "--json", stdin=text).objects
     assert "null" in answer["error"]["message"]
     assert "None" not in answer["error"]["message"]
+
+
+# --- Who has not forecast -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "nobody",
+            "'nobody' is no competitor of any suite: those who forecast are native",
+        ),
+        ("natve", "did you mean native?"),
+        ("native-calibrated", "is computed (platt): it forecasts nothing by itself"),
+    ],
+)
+def test_who_cannot_forecast_has_nothing_open(
+    console: Console, name: str, says: str
+) -> None:
+    assert says in error(console, "open", "--forecaster", name)
+
+
+def test_who_has_forecast_everything_is_told_so(console: Console) -> None:
+    assert len(console.here("open", "--forecaster", "native", "--json").objects) == 1
+    console.must("seal", "--id", "d-1", "-p", "0.8", *where(console))
+    shown = console.here("open", "--forecaster", "native")
+    assert (shown.code, shown.stdout) == (0, "")
+    assert shown.stderr == "native has forecast the one open unit\n"
+    again = ("--id", "d-2", *OPENED, *where(console))
+    console.must("resolve", "--status", "PENDING", *UNIT[:4], *again)
+    console.must("seal", "--id", "d-2", "-p", "0.8", *where(console))
+    shown = console.here("open", "--forecaster", "native", "--suite", "piper-self")
+    assert shown.stderr == "native has forecast all 2 open units\n"
