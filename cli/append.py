@@ -12,7 +12,7 @@ import typer
 from ledger.cli import render
 from ledger.cli.appending import Answer, Appender
 from ledger.cli.context import KeyRing, clock, find_ledger, keys_folder, writing
-from ledger.cli.failure import REFUSED, described
+from ledger.cli.failure import REFUSED, described, without_secrets
 from ledger.cli.lines import groups
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.errors import UsageError
@@ -131,4 +131,5 @@ def _print_answer(answer: Answer, *, as_json: bool) -> None:
             render.json_line({"line": answer.line, "error": described(refusal)})
         else:
             word = render.styled("refused", "red", sys.stdout)
-            render.line(f"line {answer.line}: {word}: {refusal}")
+            said = without_secrets(str(refusal))
+            render.line(f"line {answer.line}: {word}: {said}")

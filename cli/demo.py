@@ -79,7 +79,9 @@ def demo(
         if as_json:
             render.json_line(told)
         elif keep is not None:
-            render.line(f"\nKept in {folder}: `ledger log --ledger {folder / LEDGER}`")
+            render.document(
+                f"\nKept in {folder}: `ledger log --ledger {folder / LEDGER}`"
+            )
 
 
 @contextmanager

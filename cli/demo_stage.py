@@ -70,7 +70,7 @@ class Stage:
     def say(self, text: str) -> None:
         """Print a line for the reader."""
         if not self._silent:
-            render.line(text)
+            render.document(text)
             sys.stdout.flush()
 
     def table(self, heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:

@@ -73,7 +73,9 @@ def report_of_system(error: OSError, *, as_json: bool) -> int:
 def described(error: LedgerError) -> dict[str, str]:
     """Return an error's code and its sentence, as every command's --json has them."""
     sentence = error.message if isinstance(error, RefusedError) else str(error)
-    return {"code": code(error), "message": without_secrets(sentence)}
+    # A draft and a file's name may hold what UTF-8 cannot.
+    sound = sentence.encode("utf-8", "backslashreplace").decode()
+    return {"code": code(error), "message": without_secrets(sound)}
 
 
 def without_secrets(text: str) -> str:

@@ -89,6 +89,6 @@ def _say(
         for text in sentences():
             render.note(text)
     elif beside_drafts:
-        render.note(msgspec.json.encode(report).decode())
+        render.json_note(report)
     else:
         render.json_line(report)

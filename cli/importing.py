@@ -133,7 +133,7 @@ def forecastbench(
         as_of=None if as_of is None else _date(as_of),
     )
     if suite_toml:
-        render.line(toml_of(plan, owner).rstrip("\n"))
+        render.document(toml_of(plan, owner).rstrip("\n"))
         return
     report = Report()
     drafts = _drafts(resolutions, stream, questions, plan, report)

@@ -235,4 +235,4 @@ def _print_suite(
         principal=names.forecaster,
         track="world",
     )
-    render.line(toml.rstrip("\n"))
+    render.document(toml.rstrip("\n"))

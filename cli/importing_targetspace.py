@@ -79,7 +79,7 @@ def targetspace(
         principal=sealed_by,
         track="target",
     )
-    render.line(toml.rstrip("\n"))
+    render.document(toml.rstrip("\n"))
 
 
 def _drafts(

@@ -5,9 +5,12 @@ Data goes to stdout, everything else to stderr. Colours and progress are for ter
 """
 
 import os
+import re
+import secrets
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
+from unicodedata import category
 
 import msgspec
 import typer
@@ -17,11 +20,51 @@ from ledger.clock import monotonic_seconds
 _SECONDS_BEFORE_PROGRESS = 0.5
 _SECONDS_BETWEEN_STEPS = 0.1
 _BAR_WIDTH = 24
+# Controls, format characters, halves of surrogate pairs, separators of lines.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_BYTE_MAX, _PLANE_MAX = 0xFF, 0xFFFF
+# Nothing that was stored before this process began can hold it.
+_OURS = secrets.token_hex(8)
+_COLOUR = re.compile(rf"(\x1b\[[0-9;]*m){_OURS}")
+
+
+def visible(text: str, kept: str = "") -> str:
+    r"""Return `text` so that it steers no terminal and hides nothing from a reader.
+
+    Controls, line breaks, marks that turn the direction of writing, characters of no
+    width and halves of surrogate pairs become `\xNN` or `\uNNNN`, but for `kept` ones
+    and for colours by `styled`.
+    """
+    if text.isprintable():
+        return text
+    # Every second part is a colour: what was split by is a group.
+    parts = _COLOUR.split(text)
+    parts[::2] = [_escaped(part, kept) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _escaped(text: str, kept: str) -> str:
+    return "".join(
+        _escape(char) if category(char) in _UNSEEN and char not in kept else char
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code <= _BYTE_MAX:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _PLANE_MAX else f"\\U{code:08x}"
 
 
 def line(text: str) -> None:
     """Print a line of data."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(visible(text) + "\n")
+
+
+def document(text: str) -> None:
+    """Print several lines of data."""
+    sys.stdout.write(visible(text, "\n\t") + "\n")
 
 
 def json_line(value: object) -> None:
@@ -31,19 +74,29 @@ def json_line(value: object) -> None:
 
 def note(text: str) -> None:
     """Print a line for the person at the terminal, on stderr."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(visible(text) + "\n")
+    sys.stderr.flush()
+
+
+def json_note(value: object) -> None:
+    """Print a value as one line of JSON on stderr, beside data on stdout."""
+    sys.stderr.write(msgspec.json.encode(value).decode() + "\n")
     sys.stderr.flush()
 
 
 def styled(text: str, colour: str, stream: TextIO) -> str:
     """Return `text` in a colour if `stream` is a terminal that wants colours."""
     wanted = stream.isatty() and not os.environ.get("NO_COLOR")
-    return typer.style(text, fg=colour) if wanted else text
+    if not wanted:
+        return text
+    # `text` itself may hold such a sequence: only ours have the sign.
+    start, end = typer.style("\0", fg=colour).split("\0")
+    return f"{start}{_OURS}{text}{end}{_OURS}"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under their heads, in columns; what is None shows as a dash."""
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[visible(_cell(value)) for value in row] for row in rows]
     widths = [
         max(len(text) for text in column) for column in zip(heads, *cells, strict=True)
     ]

@@ -151,4 +151,4 @@ def _print(row: Row, judged: Soundness) -> None:
         ]
     )
     render.line("")
-    render.line(msgspec.json.format(row.payload, indent=2).decode())
+    render.document(msgspec.json.format(row.payload, indent=2).decode())

@@ -49,7 +49,7 @@ def checkpoint(*, ledger: LedgerDir = None, as_json: Json = False) -> None:
             }
         )
     else:
-        render.line(note.rstrip("\n"))
+        render.document(note.rstrip("\n"))
 
 
 def _stated(note: str) -> Checkpoint:

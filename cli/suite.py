@@ -85,7 +85,7 @@ def new(
     if as_json:
         render.json_line({"suite": manifest_from_toml(text)["suite"], "toml": text})
     else:
-        render.line(text.rstrip("\n"))
+        render.document(text.rstrip("\n"))
 
 
 @app.command(cls=TaughtCommand)
@@ -158,9 +158,9 @@ def _print_checked(found: list[Gap], judged: list[Verdict]) -> None:
             [(each.template, each.category, each.verdict, each.why) for each in judged],
         )
     if not found:
-        render.line("\nNo gaps: the suite can be frozen.")
+        render.document("\nNo gaps: the suite can be frozen.")
         return
-    render.line("\n1 gap:" if len(found) == 1 else f"\n{len(found)} gaps:")
+    render.document("\n1 gap:" if len(found) == 1 else f"\n{len(found)} gaps:")
     for gap in found:
         mark = " (unscorable)" if gap.is_unscorable else ""
         render.line(f"  {gap}{mark}")
