@@ -6,7 +6,7 @@ import msgspec
 
 from ledger import codec
 from ledger.cli.context import KeyRing
-from ledger.cli.draft_text import read_draft, require_no_mark
+from ledger.cli.draft_text import read_draft, refusing, require_no_mark
 from ledger.cli.lines import LINE_BYTES_MAX, Line
 from ledger.cli.pins import PinKeeper
 from ledger.cli.submitting import author_key, signed
@@ -102,28 +102,29 @@ class Appender:
             msg = f"the line is longer than {LINE_BYTES_MAX} bytes, which no event is"
             raise RefusedError("too-large", msg)
         require_no_mark(line.content)
-        if b'"payloadType"' in line.content:
-            self._stage_signed(open_envelope(line.content, self._writer.state.roster))
-            return
-        draft = read_draft(line.content)
-        event = self._drafts.event(draft, self._writer.state, self._clock())
-        roster = self._writer.state.roster
-        submission = signed(event, author_key(event, self._ring, roster))
-        self._stage_event(submission, event, draft.get("file"))
-
-    def _stage_signed(self, submission: Submission) -> None:
-        if b'"type":"SuiteFrozen"' in submission.payload:
-            self._stage_event(submission, codec.decode(submission.payload), None)
-        else:
-            self._writer.stage(submission)
-
-    def _stage_event(
-        self, submission: Submission, event: LedgerEvent, file: object
-    ) -> None:
+        with refusing():
+            if b'"payloadType"' in line.content:
+                submission, event, file = self._signed(line.content)
+            else:
+                submission, event, file = self._drafted(line.content)
         if isinstance(event, SuiteFrozen) and isinstance(event.manifest, SuiteManifest):
             self._stage_with_pins(submission, event.manifest, file)
         else:
             self._writer.stage(submission)
+
+    def _signed(self, content: bytes) -> tuple[Submission, LedgerEvent | None, object]:
+        """Return a signed event, decoded only where it may pin files."""
+        submission = open_envelope(content, self._writer.state.roster)
+        is_suite = b'"type":"SuiteFrozen"' in submission.payload
+        return submission, codec.decode(submission.payload) if is_suite else None, None
+
+    def _drafted(self, content: bytes) -> tuple[Submission, LedgerEvent, object]:
+        """Return a draft as an event, signed, and the file that it names."""
+        draft = read_draft(content)
+        event = self._drafts.event(draft, self._writer.state, self._clock())
+        roster = self._writer.state.roster
+        submission = signed(event, author_key(event, self._ring, roster))
+        return submission, event, draft.get("file")
 
     def _stage_with_pins(
         self, submission: Submission, manifest: SuiteManifest, file: object

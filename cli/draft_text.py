@@ -2,6 +2,8 @@
 
 import json
 from codecs import BOM_UTF8
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -35,6 +37,25 @@ def read_draft(content: bytes) -> dict[str, object]:
         msg = f"this is {shown(draft)}: a draft is one JSON object"
         raise RefusedError("draft-unfit", msg)
     return draft
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Refuse (`draft-unfit`) a draft that the block cannot make an event of.
+
+    What a draft may hold is said where its fields are read. These are what Python
+    raises for a value that got past that: half a surrogate pair, a file name with a
+    NUL, an instant out of the calendar, a number or nesting beyond its limits. Any
+    other exception is this program's own fault, and goes on.
+    """
+    try:
+        yield
+    except UnicodeError:
+        msg = "a name or text is no Unicode text: write no halves of surrogate pairs"
+        raise RefusedError("draft-unfit", msg) from None
+    except (ValueError, OverflowError, RecursionError) as error:
+        msg = f"no event can be made of this ({type(error).__name__}: {error})"
+        raise RefusedError("draft-unfit", msg) from error
 
 
 def require_no_mark(content: bytes) -> None:

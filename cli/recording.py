@@ -11,7 +11,7 @@ from ledger.cli.context import (
     read_input,
     writing,
 )
-from ledger.cli.draft_text import read_draft
+from ledger.cli.draft_text import read_draft, refusing
 from ledger.cli.drafting import Fields, fields_of, spread
 from ledger.cli.meaning import Meaning
 from ledger.cli.submitting import print_receipt, submit
@@ -51,7 +51,8 @@ def record(
         if isinstance(probabilities, list) and probabilities:
             answers, positive = _answers(fields, frozen, state)
             fields["probabilities"] = spread(probabilities, answers, positive)
-        event = Drafts(folder.blobs.get, _no_file).event(fields, state, clock()())
+        with refusing():
+            event = Drafts(folder.blobs.get, _no_file).event(fields, state, clock()())
         meaning.tell()
         _warn_of_duplicate(event, state)
         receipt = submit(event, ring, writer)
