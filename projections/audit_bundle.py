@@ -5,13 +5,13 @@ may be longer by now: rows are recomputed from its first entries, as many as the
 bundle's checkpoint has. That the log itself is sound is for the other checks.
 """
 
+import errno
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
-from ledger.blobs import BlobFolder
 from ledger.canonical import encode
 from ledger.errors import (
     CorruptLogError,
@@ -45,6 +45,7 @@ from ledger.projections.audit_rows import (
     compare_rows,
 )
 from ledger.projections.bundle import (
+    ASKED_MAX,
     BLOBS,
     FORECASTS,
     MANIFEST,
@@ -55,6 +56,12 @@ from ledger.projections.bundle import (
     read_manifest,
 )
 from ledger.projections.bundle_content import Content, compute
+from ledger.projections.bundle_files import (
+    STATEMENT_MAX,
+    WHOLE_MAX,
+    hash_bounded,
+    read_bounded,
+)
 from ledger.projections.export import (
     PROGRAM,
     SCORER,
@@ -63,13 +70,15 @@ from ledger.projections.export import (
     write_tables,
 )
 from ledger.projections.export_tables import difference, rows_frame
-from ledger.projections.flat_rows import flat
+from ledger.projections.flat_rows import csv_bytes, flat
 from ledger.projections.stored import StoredPayloads
 from ledger.state import Blobs
 from ledger.store import Store, legible, open_store
 
 NAME = "bundles"
 _NAMED_MAX = 5
+# What rows may be longer by than those of the log, and are still compared with them.
+_LONGER_MAX = 2**20
 
 
 def verify_bundle(
@@ -117,7 +126,7 @@ def check_bundle(
     cannot be read.
     """
     try:
-        content = (bundle / MANIFEST).read_bytes()
+        content = read_bounded(bundle / MANIFEST, STATEMENT_MAX)
         manifest = read_manifest(content)
     except OSError as error:
         return uncheckable(NAME, 0, f"{MANIFEST} cannot be read: {error.strerror}")
@@ -129,12 +138,14 @@ def check_bundle(
     check_files(bundle, manifest, problems)
     if is_of_log(manifest, store, problems):
         charters = read_charters(store)
-        check_signatures(bundle, content, manifest, charters, problems)
+        is_signed = check_signatures(bundle, content, manifest, charters, problems)
         check_head(manifest, store, charters, problems)
-        if is_lawful:
-            found = _recompute(
-                manifest, store, _either(blobs, bundle), problems, progress
-            )
+        if not is_signed:
+            # Anybody could have this program compute for hours otherwise.
+            problems.lacking.append("its rows were not recomputed: nobody signed them")
+        elif is_lawful:
+            pinned = _either(blobs, bundle, manifest)
+            found = _recompute(manifest, store, pinned, problems, progress)
             if found is not None:
                 covered = len(found.rows)
                 _compare(bundle, manifest, found, problems)
@@ -143,10 +154,21 @@ def check_bundle(
     return _conclusion(bundle, manifest, covered, problems)
 
 
-def _either(blobs: Blobs, bundle: Path) -> Blobs:
+def _either(blobs: Blobs, bundle: Path, manifest: Manifest) -> Blobs:
     """Return pinned files from where they are: by its hash a file is the same anywhere."""
-    own = BlobFolder(bundle / BLOBS)
-    return lambda digest: blobs(digest) or own.get(digest)
+
+    def own(digest: str) -> bytes | None:
+        path = bundle / BLOBS / digest
+        if f"{BLOBS}/{digest}" not in manifest.files:
+            return None
+        try:
+            if hash_bounded(path, WHOLE_MAX)[0] != digest:
+                return None
+            return read_bounded(path, WHOLE_MAX)
+        except OSError:
+            return None  # It was noted before, as a file that cannot be read.
+
+    return lambda digest: blobs(digest) or own(digest)
 
 
 def _conclusion(
@@ -181,6 +203,13 @@ def _recompute(
             f"its rows follow {manifest.scorer}, and this program knows {SCORER}"
         )
         return None
+    for name, asked in (("slots", query.slots), ("by", query.by)):
+        if len(asked) > ASKED_MAX:
+            problems.lacking.append(
+                f"its rows were not recomputed: its query has {len(asked)} {name}, "
+                f"and a bundle has at most {ASKED_MAX}"
+            )
+            return None
     try:
         content = compute(
             StoredPayloads(store, size),
@@ -210,14 +239,17 @@ def _compare(
         stated, frozen = manifest.suites.get(name), content.suites.get(name)
         if stated != frozen:
             wrong.append(f"{MANIFEST}: the hash of {name} is {stated}, not {frozen}")
-    if (bundle / ROWS).is_file():
-        wrong.extend(compare_rows((bundle / ROWS).read_bytes(), content.rows))
-    hashes = [sha256_hex(encode(row)) for row in content.rows]
+    spelled = [encode(row) for row in content.rows]
+    published = _published(bundle / ROWS, sum(map(len, spelled)), problems)
+    if published is not None:
+        wrong.extend(compare_rows(published, content.rows))
+    hashes = [sha256_hex(each) for each in spelled]
     found = compare_hashes(manifest.rows, hashes)
     wrong.extend(f"{MANIFEST}: {each}" for each in found)
     rows = [flat(row) for row in content.rows]
-    if (bundle / ROWS_CSV).is_file():
-        wrong.extend(compare_csv((bundle / ROWS_CSV).read_bytes(), rows))
+    published = _published(bundle / ROWS_CSV, len(csv_bytes(rows)), problems)
+    if published is not None:
+        wrong.extend(compare_csv(published, rows))
     with TemporaryDirectory(prefix="ledger-bundle-") as made:
         write_tables(Path(made), content)
         for name, frame, by in (
@@ -230,3 +262,19 @@ def _compare(
                 Path(made) / name
             ):
                 wrong.extend(difference(bundle / name, frame, by))
+
+
+def _published(path: Path, expected: int, problems: Problems) -> bytes | None:
+    """Return what a table says, unless it is much longer than the one of the log.
+
+    Its hash need not be that of the manifest, so that what was changed is named.
+    """
+    most = 2 * expected + _LONGER_MAX
+    try:
+        return read_bounded(path, most)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            problems.wrong.append(
+                f"{path.name} is far longer than the {expected} bytes of the log's own"
+            )
+        return None  # Otherwise it was noted before, as a file that cannot be read.

@@ -14,8 +14,13 @@ from ledger.errors import CorruptLogError
 from ledger.merkle import Tree
 from ledger.projections.audit_notes import LogKeys
 from ledger.projections.bundle import BLOBS, MANIFEST, SIGNATURES, TABLES, Manifest
+from ledger.projections.bundle_files import (
+    STATEMENT_MAX,
+    WHOLE_MAX,
+    hash_bounded,
+    read_bounded,
+)
 from ledger.projections.bundle_signatures import signature_problems
-from ledger.projections.export import file_hash
 from ledger.store import Store
 
 _LEAVES = 10_000
@@ -34,7 +39,7 @@ class Problems(msgspec.Struct, frozen=True):
 
 def check_files(bundle: Path, manifest: Manifest, problems: Problems) -> None:
     """Note files that the manifest lacks, that are missing, or that are others."""
-    stated = manifest.files
+    stated, left = manifest.files, WHOLE_MAX
     problems.wrong.extend(
         f"{MANIFEST} lists no {name}" for name in TABLES if name not in stated
     )
@@ -43,9 +48,16 @@ def check_files(bundle: Path, manifest: Manifest, problems: Problems) -> None:
         # Nothing outside of the bundle is looked at, whatever a manifest lists.
         if name not in TABLES and name != f"{BLOBS}/{digest}":
             problems.wrong.append(f"{MANIFEST} lists {name!r}, which no bundle has")
-        elif not path.is_file():
-            problems.lacking.append(f"{name} is missing")
-        elif (found := file_hash(path)) != digest:
+            continue
+        try:
+            found, size = hash_bounded(path, left)
+        except OSError as error:
+            gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+            why = "is missing" if gone else f"cannot be read: {error.strerror}"
+            problems.lacking.append(f"{name} {why}")
+            continue
+        left -= size
+        if found != digest:
             problems.wrong.append(
                 f"{name} has the SHA-256 {found}, and {MANIFEST} says {digest}"
             )
@@ -89,14 +101,19 @@ def check_signatures(
     manifest: Manifest,
     charters: Charters,
     problems: Problems,
-) -> None:
-    """Note whether no evaluator signed the manifest's bytes, or somebody did wrongly."""
-    path = bundle / SIGNATURES
-    if not path.is_file():
+) -> bool:
+    """Tell whether an evaluator signed the manifest's bytes, and nobody did wrongly."""
+    try:
+        envelope = read_bounded(bundle / SIGNATURES, STATEMENT_MAX)
+    except FileNotFoundError:
         problems.lacking.append(f"{SIGNATURES} is missing: nobody vouches for it")
-        return
-    found = signature_problems(path.read_bytes(), content, charters, manifest.size)
+        return False
+    except OSError as error:
+        problems.lacking.append(f"{SIGNATURES} cannot be read: {error.strerror}")
+        return False
+    found = signature_problems(envelope, content, charters, manifest.size)
     problems.wrong.extend(f"{SIGNATURES}: {each}" for each in found)
+    return not found
 
 
 def check_head(

@@ -19,6 +19,8 @@ ROWS, ROWS_CSV, ROWS_PARQUET = "rows.jsonl", "rows.csv", "rows.parquet"
 FORECASTS = "forecasts.parquet"
 TABLES = (ROWS, ROWS_CSV, ROWS_PARQUET, FORECASTS)
 BLOBS = "blobs"
+# How many slots, or groupings, one bundle may ask for: each computes all rows again.
+ASKED_MAX = 64
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

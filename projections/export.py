@@ -22,6 +22,7 @@ from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.ids import sha256_hex
 from ledger.projections.bundle import (
+    ASKED_MAX,
     BLOBS,
     FORECASTS,
     FORMAT,
@@ -90,6 +91,10 @@ def write_bundle(
     signers who may not sign; nothing is left behind then.
     """
     require_free(target)
+    for name, asked in (("slots", slots), ("groupings", by)):
+        if len(asked) > ASKED_MAX:
+            msg = f"a bundle has at most {ASKED_MAX} {name}, not {len(asked)}: write several"
+            raise UsageError(msg)
     moment = read_moment(store)
     require_signers(signers, moment.charters, moment.size)
     content = compute(

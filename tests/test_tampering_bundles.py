@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from os import mkfifo, truncate
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +98,18 @@ def test_a_changed_number_is_named_with_both_values(
     assert "rows.jsonl has the SHA-256" in check.detail
 
 
-def test_a_changed_number_is_named_though_the_hashes_were_fixed(
+def test_a_changed_number_has_no_signature_though_the_hashes_were_fixed(
     workshop: Workshop, copy: Copy
 ) -> None:
     improve(copy)
     copy.fix_hashes()
     check = audited(workshop, copy.path)
     assert check.ok is False
-    assert IMPROVED in check.detail
     assert "manifest.sig: it signs another manifest" in check.detail
+    assert IMPROVED not in check.detail
 
 
-def test_a_changed_number_is_named_though_a_forecaster_signed_it(
+def test_a_changed_number_is_nobodys_though_a_forecaster_signed_it(
     workshop: Workshop, copy: Copy
 ) -> None:
     improve(copy)
@@ -116,7 +117,7 @@ def test_a_changed_number_is_named_though_a_forecaster_signed_it(
     copy.sign(key_of("forecaster"))
     check = audited(workshop, copy.path)
     assert check.ok is False
-    assert IMPROVED in check.detail
+    assert IMPROVED not in check.detail
     assert "signed by forecaster: forecaster is a forecaster" in check.detail
 
 
@@ -626,6 +627,12 @@ def ask_for_a_newer_slot(copy: Copy) -> None:
     copy.sign(EVALUATOR)
 
 
+def ask_for_much(copy: Copy, name: str, count: int) -> None:
+    asked = [f"at_lead:{hours}" for hours in range(1, count + 1)]
+    copy.state(lambda stated: stated["query"].update({name: asked}))
+    copy.sign(EVALUATOR)
+
+
 LACKING: dict[str, tuple[Callable[[Copy], object], str]] = {
     "no manifest": (
         lambda copy: (copy.path / "manifest.json").unlink(),
@@ -646,6 +653,14 @@ LACKING: dict[str, tuple[Callable[[Copy], object], str]] = {
         ask_for_a_newer_slot,
         "its rows cannot be recomputed: there is no slot 'best'",
     ),
+    "a slot too many": (
+        lambda copy: ask_for_much(copy, "slots", 65),
+        "its query has 65 slots, and a bundle has at most 64",
+    ),
+    "a grouping too many": (
+        lambda copy: ask_for_much(copy, "by", 65),
+        "its query has 65 by, and a bundle has at most 64",
+    ),
 }
 
 
@@ -657,6 +672,92 @@ def test_a_bundle_cannot_be_checked_that_has(
     check = audited(workshop, copy.path)
     assert check.verdict == "uncheckable"
     assert said in check.detail
+
+
+NAMES = ("manifest.json", "manifest.sig", "rows.jsonl", "forecasts.parquet")
+
+
+def be_a_pipe(path: Path) -> None:
+    path.unlink()
+    mkfifo(path)
+
+
+def be_endless(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def lead_elsewhere(path: Path) -> None:
+    path.symlink_to(path.rename(path.parents[1] / path.name))
+
+
+def be_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("become", [be_a_pipe, be_endless, lead_elsewhere, be_a_folder])
+def test_what_is_no_regular_file_is_not_read(
+    workshop: Workshop, copy: Copy, name: str, become: Callable[[Path], None]
+) -> None:
+    become(copy.path / name)
+    check = audited(workshop, copy.path)
+    assert check.verdict == "uncheckable"
+    assert f"{name} cannot be read: it is no regular file" in check.detail
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sig", "rows.parquet"])
+def test_a_file_with_nothing_but_room_is_not_read(
+    workshop: Workshop, copy: Copy, name: str
+) -> None:
+    truncate(copy.path / name, 40 * 2**30)
+    check = audited(workshop, copy.path)
+    assert check.verdict == "uncheckable"
+    assert f"{name} cannot be read: it has {40 * 2**30} bytes" in check.detail
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+def test_rows_far_longer_than_those_of_the_log_are_not_read(
+    workshop: Workshop, copy: Copy, name: str
+) -> None:
+    truncate(copy.path / name, 64 * 2**20)
+    check = audited(workshop, copy.path)
+    assert check.ok is False
+    assert f"{name} is far longer than" in check.detail
+
+
+def test_a_statement_has_sixteen_mebibytes(workshop: Workshop, copy: Copy) -> None:
+    path = copy.path / "manifest.json"
+    truncate(path, 16 * 2**20)
+    assert "manifest.json is no manifest" in audited(workshop, copy.path).detail
+    truncate(path, 16 * 2**20 + 1)
+    assert "at most 16777216 are read" in audited(workshop, copy.path).detail
+
+
+def test_nothing_is_computed_for_a_bundle_that_no_evaluator_signed(
+    workshop: Workshop, copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.projections.audit_bundle.compute", None)
+    copy.sign(key_of("mallory"))
+    assert audited(workshop, copy.path).ok is False
+    (copy.path / "manifest.sig").unlink()
+    check = audited(workshop, copy.path)
+    assert check.verdict == "uncheckable"
+    assert "its rows were not recomputed: nobody signed them" in check.detail
+
+
+@pytest.mark.parametrize(("count", "ok"), [(64, True), (65, False)])
+def test_a_bundle_is_not_written_that_nobody_would_recompute(
+    workshop: Workshop, tmp_path: Path, count: int, *, ok: bool
+) -> None:
+    slots = [f"at_lead:{hours}" for hours in range(1, count + 1)]
+    if not ok:
+        with pytest.raises(UsageError, match="at most 64 slots, not 65"):
+            publish(workshop, tmp_path / "bundle", slots=slots)
+        return
+    publish(workshop, tmp_path / "bundle", slots=slots)
+    assert audited(workshop, tmp_path / "bundle").ok is True
 
 
 def test_what_is_false_counts_more_than_what_is_missing(
