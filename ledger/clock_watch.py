@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ledger.clock import Clock, instant_text, micros, span
+from ledger.durable import make_private
 from ledger.errors import RefusedError
 
 # Seconds since the machine started, sleep included.
@@ -89,6 +90,7 @@ class ClockWatch:
     def save(self) -> None:
         """Keep the accepted reading for the next process."""
         if self._accepted is not None:
+            make_private(self._file)
             self._file.write_bytes(msgspec.json.encode(self._accepted))
 
     def _is_back(self, wall: datetime, last: datetime, jump_seconds: int) -> bool:

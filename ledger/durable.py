@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from ledger.errors import UsageError
@@ -30,6 +31,7 @@ _NETWORK = frozenset(
     ],
 )
 _SMALL = 1_048_576
+_OTHERS = 0o077
 # Where Linux says what is mounted where; other systems have no such file.
 MOUNTS = Path("/proc/self/mounts")
 
@@ -69,6 +71,18 @@ def read_small(path: Path) -> bytes:
         return file.read(_SMALL)
 
 
+def make_private(path: Path) -> None:
+    """Make a file that its owner alone may read, empty; close one there is to others.
+
+    SQLite gives the files beside a database the mode that the database has. What
+    cannot be made or closed stays as it is: whoever opens it says what is wrong.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if path.stat().st_mode & _OTHERS:
+            path.chmod(0o600)
+
+
 def remove_database(path: Path) -> None:
     """Remove a SQLite file with its write-ahead log; nothing there is fine."""
     for suffix in ("", "-wal", "-shm"):
@@ -88,6 +102,18 @@ def lock(path: Path) -> int:
         msg = f"another process writes to {path.parent}: use it, or stop it first"
         raise UsageError(msg) from None
     return handle
+
+
+def is_locked(path: Path, handle: int) -> bool:
+    """Tell whether the lock that a handle holds is still the file under that name.
+
+    A lock file that was removed or replaced keeps nobody out.
+    """
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(there, os.fstat(handle))
 
 
 def require_local(folder: Path) -> None:

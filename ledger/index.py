@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from ledger.durable import remove_database
+from ledger.durable import make_private, remove_database
 from ledger.errors import CorruptLogError
 from ledger.merkle import Tree
 from ledger.unit import Unit
@@ -83,6 +83,8 @@ class Index:
     def __init__(self, path: Path | None = None) -> None:
         """Open or make the file; without a path, a temporary one that SQLite deletes."""
         # An empty name asks SQLite for a private file that lives until close.
+        if path is not None:
+            make_private(path)
         self._database = apsw.Connection("" if path is None else str(path))
         if path is not None:
             self._database.pragma("journal_mode", "wal")

@@ -19,6 +19,7 @@ import msgspec
 
 from ledger.canonical import encode
 from ledger.clock import micros, parse_instant
+from ledger.durable import make_private
 from ledger.projections import schema
 from ledger.projections.columns import NEVER
 from ledger.projections.judgement import Columns, Judged
@@ -48,6 +49,8 @@ class Tables:
 
         A file that this program does not make like that is emptied and made again.
         """
+        if path is not None:
+            make_private(path)
         connection = sqlite3.connect(
             ":memory:" if path is None else path,
             timeout=_BUSY_SECONDS,
