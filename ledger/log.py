@@ -10,7 +10,7 @@ from ledger.charters import log_keys_ever
 from ledger.checkpoint import open_checkpoint
 from ledger.clock import Clock, monotonic_seconds
 from ledger.clock_watch import ClockWatch, Steady
-from ledger.durable import lock, remove_database, require_local
+from ledger.durable import is_locked, lock, remove_database, require_local
 from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder, Settings
@@ -135,6 +135,7 @@ def _writer(
             tree=tree,
             log_key=log_key,
             clock=watch,
+            still_locked=lambda: is_locked(folder.lock, handle),
             on_close=lambda: os.close(handle),
         )
     except BaseException:

@@ -67,11 +67,13 @@ class Writer:
         tree: Tree,
         log_key: SignerKey,
         clock: ClockWatch,
+        still_locked: Callable[[], bool],
         on_close: Callable[[], None],
     ) -> None:
         """Take the parts that `ledger.log` opened.
 
-        `reload` returns the rules' state as the store and the index have it.
+        `reload` returns the rules' state as the store and the index have it;
+        `still_locked` tells whether other writers are still kept out.
         """
         self.state = reload()
         self._reload = reload
@@ -82,6 +84,7 @@ class Writer:
         self._clock = clock
         # Outside the folder; None until entry 0 gives the ledger a name.
         self.mark: HighWaterMark | None = None
+        self._still_locked = still_locked
         self._on_close = on_close
         self._pid = os.getpid()
         self._stopped: WriterStoppedError | None = None
@@ -169,6 +172,7 @@ class Writer:
         self._require_alive()
         note = self._note()
         if self._rows:
+            self._require_lock()
             self._write(note)
         else:
             self._store.roll_back()
@@ -265,6 +269,14 @@ class Writer:
         if os.getpid() != self._pid:
             msg = "this writer was opened before a fork: open the ledger again"
             raise RuntimeError(msg)
+
+    def _require_lock(self) -> None:
+        if not self._still_locked():
+            self._stopped = WriterStoppedError(
+                "the lock file was removed or replaced, so another program may be "
+                "writing, and nothing more was written here: open the ledger again"
+            )
+            raise self._stopped
 
     def _require_not_behind(self, event: LedgerEvent) -> None:
         charter = self.state.charter  # staged ones included
