@@ -45,6 +45,11 @@ COMMANDS = {
     "append": Entry(
         WRITE, "append:append", "Append drafts or signed events, a line each."
     ),
+    "sign": Entry(
+        WRITE,
+        "sign:sign",
+        "Sign drafts for somebody else to append: one DSSE envelope a line.",
+    ),
     "seal": Entry(
         WRITE, "seal:seal", "Seal a forecast before its question is resolved."
     ),

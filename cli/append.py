@@ -57,7 +57,7 @@ def append(
     folder = find_ledger(ledger)
     ring = KeyRing(keys_folder(folder, keys_at))
     refused = appended = 0
-    with _opened(file) as (source, beside, size), writing(folder) as writer:
+    with opened(file) as (source, beside, size), writing(folder) as writer:
         appender = Appender(writer, folder, ring, beside, clock())
         for answers in _answered(appender, source, size, atomic=atomic):
             for answer in answers:
@@ -89,7 +89,7 @@ def _answered(
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[tuple[BinaryIO, Path, int | None]]:
+def opened(file: str) -> Iterator[tuple[BinaryIO, Path, int | None]]:
     """Give an input, the folder that its drafts name files in, and its size if known."""
     if file == _STDIN:
         if sys.stdin.isatty():

@@ -73,7 +73,7 @@ class Drafts:
         Raises `RefusedError` for a draft that is unfit, and for one that names a
         suite, a question or a chain that is not there.
         """
-        cls = _type_of(draft)
+        cls = type_of(draft)
         given = {name: value for name, value in draft.items() if name != "type"}
         fields: Fields = {"created_at": now}
         if state.ledger is not None:
@@ -82,7 +82,7 @@ class Drafts:
             fields |= frozen_fields(given, state, now, self._read_file)
         else:
             fields |= self._asking(given, cls, state, now)
-        return _event(cls, fields)
+        return event_of(cls, fields)
 
     def _asking(
         self, given: Mapping[str, object], cls: Asking, state: State, now: datetime
@@ -172,7 +172,8 @@ class Drafts:
         return self._lists[digest]
 
 
-def _type_of(draft: Mapping[str, object]) -> type[LedgerEvent]:
+def type_of(draft: Mapping[str, object]) -> type[LedgerEvent]:
+    """Return which event a draft means; refuse one that does not say."""
     given = draft.get("type")
     if given is None:
         raise unfit("type", "is missing", f"write {listed(TYPES)}")
@@ -307,7 +308,8 @@ def _end_of_chain(fields: Fields, unit: Unit | None) -> str:
     return chain.last
 
 
-def _event(cls: type[LedgerEvent], fields: Fields) -> LedgerEvent:
+def event_of(cls: type[LedgerEvent], fields: Fields) -> LedgerEvent:
+    """Return the event of these fields; refuse what is missing or unfit by its name."""
     for field in struct_type(cls).fields:
         if field.required and field.name not in fields:
             raise unfit(field.name, "is missing", f"write {words_for(field.type)}")
