@@ -17,7 +17,8 @@ LABELS = {
     "shared_custody": "one user holds the keys of several roles",
     "not_for_score": "the run is for power or debugging",
     "oracle": "knows what no forecaster can know: never a baseline",
-    "under_covered": "fewer units are covered than `coverage.minimum` demands",
+    "under_covered": "fewer units are covered than `coverage.minimum` demands, "
+    "of at least one",
     "small_sample": "fewer scored units than `statistics.min_slice`",
     "few_clusters": "fewer clusters than `statistics.few_clusters`",
     "single_cluster": "everything hangs together: no interval can be had",
@@ -45,7 +46,8 @@ def labels(
         "shared_custody": board.custody == "shared",
         "not_for_score": manifest.run_purpose != "score",
         "oracle": about.entrant.competitor.layer == "oracle",
-        "under_covered": not covered["is_met"],
+        # Of no units nothing can be said.
+        "under_covered": covered["of"] > 0 and not covered["is_met"],
         "small_sample": is_small,
         "few_clusters": counts["clusters"] < statistics.few_clusters,
         "single_cluster": counts["clusters"] == 1,

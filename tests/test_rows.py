@@ -570,7 +570,7 @@ def many(history: History, units: int) -> None:
 @pytest.mark.parametrize(
     ("units", "labels"),
     [
-        (0, {"under_covered", "small_sample", "few_clusters"}),
+        (0, {"small_sample", "few_clusters"}),
         (1, {"small_sample", "few_clusters", "single_cluster"}),
         (2, {"small_sample", "few_clusters"}),
         (29, {"small_sample", "few_clusters"}),
