@@ -44,7 +44,7 @@ _SENTENCES = {
     CANARY: "a text of {who} holds a canary of the suite",
     "commitment-mismatch": "{who} reveals another vector than it committed to",
     "unmatched-timing": "{who} sealed at {moment}, long after another had",
-    "backdated": "{who} says it was made long before the ledger received it",
+    "backdated": "{who} says it was made, or work started, long before receipt",
     "resolved-early": "{who} resolved at {moment}, before the cut-off {cutoff}",
     "amended": "{who} changed what stood before",
     OTHER_BAR: "{who} applied another acceptance_hash than the question's",
@@ -102,9 +102,23 @@ def _is_apart(hearing: Hearing) -> Flags:
 
 def _is_backdated(docket: Docket, events: Forecasts | Records) -> Flags:
     """Mark what was made long before it was received; imported history always is."""
-    age_us = events.received_us - events.created_us
+    return _is_older(docket, events, events.created_us)
+
+
+def _starts_backdated(docket: Docket) -> Flags:
+    """Mark PENDING records by which work had started long before they were received."""
+    records = docket.records
+    is_stated = records.is_pending & (records.started_us != NEVER)
+    return is_stated & _is_older(docket, records, records.started_us)
+
+
+def _is_older(
+    docket: Docket, events: Forecasts | Records, stated_us: Integers
+) -> Flags:
+    age_us = events.received_us - stated_us
     allowed = docket.frozen.charters.backdated_us_max(events.seq)
-    return ~docket.units.is_claimed[events.unit] & (age_us > allowed)
+    older: Flags = ~docket.units.is_claimed[events.unit] & (age_us > allowed)
+    return older
 
 
 def _of_records(hearing: Hearing) -> Iterator[FindingRow]:
@@ -119,7 +133,8 @@ def _of_records(hearing: Hearing) -> Iterator[FindingRow]:
         eligibility.OTHER_QUESTION: records.is_of_other_question,
         OTHER_BAR: records.is_of_other_bar,
         "resolved-early": records.counts & is_resolved & is_early,
-        "backdated": _is_backdated(hearing.docket, records),
+        "backdated": _is_backdated(hearing.docket, records)
+        | _starts_backdated(hearing.docket),
         "amended": _is_amended(records),
     }
     return _told(hearing, claims, records, records.authors, moment)

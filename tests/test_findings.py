@@ -334,6 +334,59 @@ def test_a_start_of_work_that_was_said_while_pending_may_not_move_unseen(
     assert found(history) == flagged
 
 
+@pytest.mark.parametrize(
+    ("by", "counts"), [(NOTHING, 0), (-MICROSECOND, 1)], ids=["at", "before"]
+)
+def test_no_later_pending_record_says_that_work_started_before_the_unit_was_opened(
+    by: timedelta, counts: int
+) -> None:
+    history = History()
+    question = history.question()
+    opened_at = history.now
+    history.open(question)
+    history.seal(question)
+    history.open(question, started_at=opened_at + by)
+    assert eligible(history.folded()) == [counts]
+    history.resolve(question)
+    assert eligible(history.folded()) == [counts]
+
+
+def test_a_forecaster_can_know_what_start_the_first_record_states() -> None:
+    history = History()
+    question = history.question()
+    history.open(question, started_at=history.now - SECOND)
+    history.seal(question)
+    assert eligible(history.folded()) == [0]
+
+
+def test_a_resolver_may_find_that_work_started_before_the_unit_was_opened() -> None:
+    history = History()
+    question = history.question()
+    began = history.now - SECOND
+    history.open(question)
+    history.seal(question)
+    history.resolve(question, started_at=began)
+    assert eligible(history.folded()) == [0]
+
+
+@pytest.mark.parametrize(
+    ("age", "flagged"),
+    [(3600 * SECOND, []), (3600 * SECOND + MICROSECOND, [(4, "backdated")])],
+    ids=["an hour", "longer"],
+)
+def test_a_start_that_is_stated_long_after_it_is_flagged(
+    age: timedelta, flagged: list[tuple[int, str]]
+) -> None:
+    history = History()
+    question = history.question()
+    history.open(question)
+    history.seal(question)
+    history.wait(hours=1)
+    history.wait(minutes=30)
+    history.open(question, started_at=history.now - age)
+    assert found(history) == flagged
+
+
 @pytest.mark.parametrize(("after", "counts"), [(NOTHING, 0), (-MICROSECOND, 1)])
 def test_by_claims_an_outcome_without_a_publication_was_known_when_it_was_recorded(
     after: timedelta, counts: int

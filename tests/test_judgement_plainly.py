@@ -91,7 +91,17 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
     ]
     outcomes = [e for e in records if e[4].status != "PENDING"]
     published = [e[4].published_at for e in outcomes if e[4].published_at]
-    started = [e[4].started_at for e in records if e[4].started_at]
+    started = [
+        e[4].started_at
+        for e in records
+        if e[4].started_at
+        and (
+            e[4].status != "PENDING"
+            or e is unit[0]
+            or claimed
+            or e[4].started_at >= unit[0][1]
+        )
+    ]
     reveals = [e[4] for e in sound if isinstance(e[4], ForecastUpdated) and e[4].opens]
     found: Judgement = {}
     roots: set[str] = set()
