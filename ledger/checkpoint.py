@@ -28,6 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _PROOF_MAGIC = "c2sp.org/tlog-proof@v1"
 _SIGNATURES_MAX = 100
 _TEXT_LINES = 3
+_KEY_ID_BYTES = 4
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +88,22 @@ def split_note(note: str) -> tuple[str, list[tuple[str, bytes, bytes]]]:
         packed = decode_base64(match[2])
         found.append((match[1], packed[:4], packed[4:]))
     return text + "\n", found
+
+
+def split_line(line: str) -> tuple[str, bytes, bytes]:
+    """Return the name, key id and signature of one signature line with its newline.
+
+    Raises `CorruptLogError` for anything else, also for several lines.
+    """
+    match = _LINE.fullmatch(line.removesuffix("\n"))
+    if match is None or not line.endswith("\n"):
+        msg = f"{line[:80]!r} is not exactly one signature line"
+        raise CorruptLogError(msg)
+    packed = decode_base64(match[2])
+    if len(packed) <= _KEY_ID_BYTES:
+        msg = f"the signature line of {match[1]} has no signature"
+        raise CorruptLogError(msg)
+    return match[1], packed[:_KEY_ID_BYTES], packed[_KEY_ID_BYTES:]
 
 
 def parse_checkpoint(text: str) -> Checkpoint:

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from ledger.durable import sync_folder
+from ledger.durable import make_private, sync_folder
 from ledger.errors import (
     CorruptLogError,
     UncheckableError,
@@ -318,11 +318,8 @@ def settings_of(path: Path) -> dict[str, object]:
 
 def create_store(path: Path) -> Store:
     """Make a new `log.db`; its folder is on disk when this returns."""
-    database = apsw.Connection(
-        str(path),
-        flags=apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_READWRITE,
-    )
-    path.chmod(0o600)
+    make_private(path)
+    database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     _set_up_writer(database)
     with database:
         for statement in SCHEMA:

@@ -16,6 +16,7 @@ from ledger.checkpoint import (
     Checkpoint,
     open_checkpoint,
     parse_checkpoint,
+    split_line,
     split_note,
 )
 from ledger.errors import CorruptLogError
@@ -191,10 +192,20 @@ def _bad_lines(
             yield f"a witness's line is about size {size}, where no checkpoint is stored"
             continue
         try:
-            note = texts[size] + _text(content)
+            line = _text(content)
+            _require_one_line(line, content)
+            note = texts[size] + line
             open_checkpoint(note, keys.at(size), keys.origin, witnesses)
         except CorruptLogError as error:
             yield f"a witness's line on the checkpoint of size {size}: {error.reason}"
+
+
+def _require_one_line(line: str, content: bytes) -> None:
+    # Anything else could hide among the lines of the note.
+    split_line(line)
+    if line.encode() != content:
+        msg = "it is no UTF-8"
+        raise CorruptLogError(msg)
 
 
 def _witnessed(
@@ -203,7 +214,7 @@ def _witnessed(
     if not cosignatures:
         return "signed by the log's keys of their time; no witness's line is stored"
     known = {(key.name, key.key_id) for key in witnesses}
-    lines = [split_note("x\n\n" + _text(line))[1][0] for _, line in cosignatures]
+    lines = [split_line(_text(line)) for _, line in cosignatures]
     checked = sum((name, key_id) in known for name, key_id, _ in lines)
     return (
         f"signed by the log's keys of their time; {checked} of {len(lines)} witness "

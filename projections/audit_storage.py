@@ -15,7 +15,7 @@ from ledger.projections.audit_report import (
     is_false,
 )
 from ledger.schema import SCHEMA
-from ledger.store import Store
+from ledger.store import FORMAT, Store
 
 # Position, received_at, author, sig, payload, leaf, event_id.
 RawEntry = tuple[int, bytes, bytes, bytes, bytes, bytes, bytes]
@@ -64,13 +64,25 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
 def check_storage(store: Store) -> Check:
     """Return whether the file is sound and its schema exactly the log's own."""
     try:
-        problems = store.problems()
+        problems = [*store.problems(), *_strange(store)]
     except CorruptLogError as error:
         return is_false("storage", 0, error.reason)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return is_false("storage", len(_TABLES), problems[0] + more)
     return holds("storage", len(_TABLES), "integrity_check and schema")
+
+
+def _strange(store: Store) -> Iterator[str]:
+    """Yield what stands in the file's own words and is not of this program."""
+    for key, value in store.ask("SELECT key, value FROM meta ORDER BY key"):
+        if (key, value) != ("format", FORMAT):
+            yield f"meta has {key[:40]!r}, and only the format belongs there"
+    # Ours leaves both at what SQLite gives a new file.
+    for name in ("user_version", "application_id"):
+        [(number,)] = store.ask(f"PRAGMA {name}")
+        if number:
+            yield f"{name} is {number}, and a log's is 0"
 
 
 def has_tables(store: Store) -> bool:
