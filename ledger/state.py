@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from ledger import codec
+from ledger.charters import compromised_keys
 from ledger.entry import Recorded
 from ledger.errors import RefusedError, UncheckableError
 from ledger.events import (
@@ -70,6 +71,7 @@ class State:
         self.charter_version = 0
         # All of them, by their positions: what an earlier one said may still bind.
         self.charters: list[tuple[int, CharterManifest]] = []
+        self._compromised: dict[bytes, int] = {}
         self.roster = Roster()
         self.suites: dict[str, FrozenSuite] = {}
         self.latest: dict[str, int] = {}
@@ -97,8 +99,38 @@ class State:
             _apply_resolution(place.unit, recorded.event_id, event)
         else:
             assert isinstance(event, ForecastSealed | ForecastUpdated)
-            _apply_forecast(place.unit, recorded.event_id, event)
+            self._apply_forecast(place.unit, recorded, event)
         self.units.put(place.unit)
+
+    def _apply_forecast(
+        self, unit: Unit, recorded: Recorded, event: ForecastSealed | ForecastUpdated
+    ) -> None:
+        event_id, chain = recorded.event_id, unit.chains.get(event.forecaster)
+        if isinstance(event, ForecastUpdated):
+            assert chain is not None, "the rules let an update without a chain in"
+            if event.opens is None:
+                chain.last, chain.created_at = event_id, event.created_at
+            elif _shows(event, chain.hidden[event.opens]):
+                chain.hidden[event.opens] = ""
+        elif chain is None or self._begins_again(chain, recorded):
+            hidden = {} if chain is None else chain.hidden
+            key, seq = recorded.author_key, recorded.seq
+            chain = Chain(event_id, event.created_at, hidden, key, seq)
+            unit.chains[event.forecaster] = chain
+        # A further ForecastSealed is a duplicate: it is kept in the log and flagged,
+        # and the chain goes on from the first.
+        if event.commitment is not None:
+            parent = event.parent if isinstance(event, ForecastUpdated) else ""
+            chain.hidden[event_id] = event.commitment + parent
+
+    def _begins_again(self, chain: Chain, sealed: Recorded) -> bool:
+        """Tell whether a thief began a chain, so that its forecaster's seal does."""
+        is_stolen = self._is_void(chain.root_key, chain.root_seq)
+        return is_stolen and not self._is_void(sealed.author_key, sealed.seq)
+
+    def _is_void(self, key: bytes, seq: int) -> bool:
+        """Tell whether a charter calls a key compromised at a position."""
+        return seq >= self._compromised.get(key, seq + 1)
 
     def apply_frozen(self, seq: int, event_id: str, event: SuiteFrozen) -> None:
         """Put a charter or suite in force, without noting its position."""
@@ -108,6 +140,7 @@ class State:
                 self.ledger = event_id
             self.charter, self.charter_version = event.manifest, number
             self.charters.append((seq, event.manifest))
+            self._compromised = compromised_keys(self.charters)
             self.roster.adopt(event.manifest.principals, event.manifest.log_keys)
             return
         self.suites[event.suite] = self.frozen_suite(event.author, event.manifest)
@@ -153,26 +186,6 @@ class State:
             for question in codec.read_questions(content)
             if question.template == template.id
         ]
-
-
-def _apply_forecast(
-    unit: Unit, event_id: str, event: ForecastSealed | ForecastUpdated
-) -> None:
-    chain = unit.chains.get(event.forecaster)
-    if isinstance(event, ForecastUpdated):
-        assert chain is not None, "the rules let an update without a chain in"
-        if event.opens is None:
-            chain.last, chain.created_at = event_id, event.created_at
-        elif _shows(event, chain.hidden[event.opens]):
-            chain.hidden[event.opens] = ""
-    elif chain is None:
-        chain = Chain(last=event_id, created_at=event.created_at)
-        unit.chains[event.forecaster] = chain
-    # A second ForecastSealed is a duplicate: it is kept in the log and flagged, and
-    # the chain goes on from the first.
-    if event.commitment is not None:
-        parent = event.parent if isinstance(event, ForecastUpdated) else ""
-        chain.hidden[event_id] = event.commitment + parent
 
 
 def _shows(reveal: ForecastUpdated, hidden: str) -> bool:

@@ -20,6 +20,10 @@ class Chain(msgspec.Struct, array_like=True, gc=False):
     # Hidden vectors by event id: the commitment and then the parent that it covers;
     # empty once it was opened.
     hidden: dict[str, str] = {}
+    # Whose key sealed it first, and at which position: what was begun with a
+    # compromised key begins again with the next seal.
+    root_key: bytes = b""
+    root_seq: int = 0
 
 
 class Standing(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -93,7 +93,9 @@ def _is_unfaithful(lineage: Lineage) -> Flags:
 def _is_apart(hearing: Hearing) -> Flags:
     """Mark first vectors that were sealed long after another's on the same unit."""
     units, unit = hearing.docket.units, hearing.docket.forecasts.unit
-    first, sealed = hearing.lineage.kind == INITIAL, hearing.sealed_us
+    # What a thief sealed is nobody's forecast.
+    first = (hearing.lineage.kind == INITIAL) & ~hearing.docket.forecasts.is_compromised
+    sealed = hearing.sealed_us
     earliest = least_of_each(len(units.number), unit[first], sealed[first])
     allowed = integers([suite.max_spread_us for suite in units.suites])
     apart: Flags = first & (sealed - earliest[unit] > allowed[unit])
@@ -109,7 +111,8 @@ def _starts_backdated(docket: Docket) -> Flags:
     """Mark PENDING records by which work had started long before they were received."""
     records = docket.records
     is_stated = records.is_pending & (records.started_us != NEVER)
-    return is_stated & _is_older(docket, records, records.started_us)
+    backdated: Flags = is_stated & _is_older(docket, records, records.started_us)
+    return backdated
 
 
 def _is_older(

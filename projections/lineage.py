@@ -2,7 +2,9 @@
 
 The first ForecastSealed is the root; updates follow it, since the door lets an
 update attach to the chain's last vector only. A further ForecastSealed is a
-duplicate. A reveal opens a hidden vector and is none itself.
+duplicate, but for the first that no compromised key signed: the chain begins again
+with it, so that a thief cannot seal a unit in place of its forecaster. A reveal
+opens a hidden vector and is none itself.
 """
 
 import msgspec
@@ -53,6 +55,11 @@ def _chain_starts(forecasts: Forecasts, order: Integers) -> Flags:
     unit, forecaster = forecasts.unit[order], forecasts.forecaster[order]
     starts = np.ones(len(order), dtype=np.bool_)
     starts[1:] = (unit[1:] != unit[:-1]) | (forecaster[1:] != forecaster[:-1])
+    chain = np.cumsum(starts)
+    follows = forecasts.is_update | forecasts.is_reveal
+    sound = np.flatnonzero(~(follows | forecasts.is_compromised)[order])
+    _, first = np.unique(chain[sound], return_index=True)
+    starts[sound[first]] = True
     return starts
 
 

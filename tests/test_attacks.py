@@ -563,3 +563,67 @@ def test_rows_of_a_superseded_version_keep_its_rules_and_say_so() -> None:
     assert found["superseded_at"] is not None
     # Clipped at a thousandth, as the first version says, and not at a tenth.
     assert found["scores"]["log_score_bits_clipped"]["value"].startswith("-9.96")
+
+
+# --- A stolen key ---------------------------------------------------------------------
+
+NEW_KEY = {"forecaster": "forecaster#2"}
+
+
+def kinds(history: History) -> list[tuple[Any, ...]]:
+    """Return kind, parent and reason of each forecast event."""
+    rows = history.folded().connection.execute(
+        "SELECT kind, parent, reason FROM forecasts ORDER BY seq"
+    )
+    return list(rows)
+
+
+@pytest.mark.parametrize(
+    ("since", "told"),
+    [
+        (2, [("initial", None, "compromised-key"), ("initial", None, None)]),
+        (3, [("initial", None, None), ("duplicate", None, "duplicate-unit")]),
+    ],
+    ids=["the thief's seal is void", "the key was lost after it"],
+)
+def test_who_steals_a_key_seals_no_unit_in_place_of_its_forecaster(
+    since: int, told: list[tuple[Any, ...]]
+) -> None:
+    history = History()
+    question = history.question()
+    history.seal(question, "0.01")
+    lost = {"forecaster": since}
+    history.add(history.charter(2, compromised_since=lost, keys=NEW_KEY))
+    history.seal(question, "0.9", key="forecaster#2")
+    assert kinds(history) == told
+
+
+def test_a_chain_that_begins_again_goes_on_from_its_forecasters_own_seal() -> None:
+    history = History()
+    question = history.question()
+    stolen = history.seal(question, "0.01")
+    lost = {"forecaster": 2}
+    history.add(history.charter(2, compromised_since=lost, keys=NEW_KEY))
+    own = history.seal(question, "0.9", key="forecaster#2")
+    with pytest.raises(RefusedError, match="the parent must be the chain's last"):
+        history.update(question, stolen, key="forecaster#2")
+    history.update(question, own, key="forecaster#2")
+    history.seal(question, "0.5", key="forecaster#2")
+    assert kinds(history) == [
+        ("initial", None, "compromised-key"),
+        ("initial", None, None),
+        ("update", 4, None),
+        ("duplicate", None, "duplicate-unit"),
+    ]
+
+
+def test_a_seal_counts_from_when_the_one_before_it_is_found_to_be_a_thiefs() -> None:
+    history = History()
+    question = history.question()
+    history.seal(question, "0.01")
+    history.add(history.charter(2, keys=NEW_KEY))
+    history.seal(question, "0.9", key="forecaster#2")
+    assert [kind for kind, _, _ in kinds(history)] == ["initial", "duplicate"]
+    lost = {"forecaster": 2}
+    history.add(history.charter(3, compromised_since=lost, keys=NEW_KEY))
+    assert kinds(history)[1] == ("initial", None, None)

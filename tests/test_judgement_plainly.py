@@ -105,11 +105,22 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
     reveals = [e[4] for e in sound if isinstance(e[4], ForecastUpdated) and e[4].opens]
     found: Judgement = {}
     roots: set[str] = set()
+    void_roots: set[str] = set()
     for seq, received, key, event_id, event in unit:
         if isinstance(event, ResolutionRecorded):
             continue
         is_reveal = isinstance(event, ForecastUpdated) and event.opens is not None
-        is_duplicate = isinstance(event, ForecastSealed) and event.forecaster in roots
+        is_seal, is_void = (
+            isinstance(event, ForecastSealed),
+            seq >= lost.get(key, seq + 1),
+        )
+        is_first = event.forecaster not in roots
+        begins_again = event.forecaster in void_roots and not is_void
+        is_duplicate = is_seal and not is_first and not begins_again
+        if is_seal and is_first and is_void:
+            void_roots.add(event.forecaster)
+        elif is_seal and begins_again:
+            void_roots.discard(event.forecaster)
         roots.add(event.forecaster)
         at = event.created_at if claimed else received
         spoken = event.question_hash or codec.question_hash(event.question)
@@ -120,7 +131,7 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
         else:
             after = bool(outcomes) and seq >= outcomes[0][0]
         rules = {
-            "compromised-key": seq >= lost.get(key, seq + 1),
+            "compromised-key": is_void,
             "suite-hash-mismatch": event.suite_hash
             != codec.suite_hash(history.manifest),
             "question-hash-mismatch": spoken != asked,
