@@ -22,7 +22,9 @@ _RECORD_HEADS = ("seq", "status", "received at", "by", "what", "found")
 Unit = Annotated[
     str | None,
     typer.Argument(
-        metavar="[UNIT]", help="A question's id or hash.", show_default=False
+        metavar="[UNIT]",
+        help="A question's id, or its hash or how that begins.",
+        show_default=False,
     ),
 ]
 Suite = Annotated[

@@ -1,7 +1,9 @@
 """`ledger log`: the events in order, as they were signed."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from contextlib import ExitStack
+from functools import cache
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -9,8 +11,9 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.options import Json, LedgerDir
-from ledger.cli.summary import Summaries
+from ledger.cli.summary import LookUp, Summaries
 from ledger.errors import UsageError
+from ledger.folder import Folder
 from ledger.log import Reader
 from ledger.replay import recorded
 from ledger.store import Row
@@ -42,13 +45,31 @@ def log(
     if since < 0 or (limit is not None and limit < 0):
         msg = "--since and --limit count from 0: write a number that is not negative"
         raise UsageError(msg)
-    with reading(ledger) as (_, reader):
-        summaries = Summaries()
+    with reading(ledger) as (folder, reader), ExitStack() as opened:
+        summaries = Summaries(_looking_up(folder, reader, opened))
         for row in _rows(reader, since, limit):
             if as_json:
                 render.json_line(_described(row))
             else:
                 render.line(summaries.line(recorded(row)))
+
+
+def _looking_up(folder: Folder, reader: Reader, opened: ExitStack) -> LookUp:
+    """Return what finds a question's name in the tables, opened when first needed."""
+
+    @cache
+    def connection() -> Any:  # noqa: ANN401 - the tables' own
+        from ledger.projections.stored import open_tables
+
+        tables, _ = opened.enter_context(open_tables(folder, reader.store))
+        return tables.connection
+
+    def look_up(question_hash: str) -> str | None:
+        from ledger.projections.agenda import called
+
+        return called(connection(), question_hash)
+
+    return look_up
 
 
 def _rows(reader: Reader, since: int, limit: int | None) -> Iterator[Row]:

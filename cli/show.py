@@ -24,6 +24,9 @@ from ledger.merkle import inclusion_proof, root_from_inclusion
 from ledger.replay import recorded
 from ledger.store import Row
 
+# The beginning of an event id that is long enough to mean one.
+_PREFIX = r"[0-9a-f]{8,63}\Z"
+
 
 class Soundness(msgspec.Struct, frozen=True, kw_only=True):
     """What holds of an entry: its signature, its hashes, its place under the head."""
@@ -45,7 +48,7 @@ def show(
         str,
         typer.Argument(
             metavar="SEQ|EVENT_ID",
-            help="An entry's position or id.",
+            help="An entry's position, or its id or the first 8 digits of it or more.",
             show_default=False,
         ),
     ],
@@ -80,18 +83,34 @@ def show(
 
 
 def _find(reader: Reader, which: str) -> Row:
+    row = None
     if re.match(HEX_PATTERN, which):
         row = reader.store.find(bytes.fromhex(which))
     elif which.isascii() and which.isdigit() and len(which) < len("9" * 19):
         row = next(reader.store.rows(int(which), int(which) + 1), None)
-    else:
-        msg = f"{which} is no position and no event id: write a number or 64 hex digits"
+    elif not re.match(_PREFIX, which):
+        msg = (
+            f"{which} is no position and no event id: write a number, or 8 to 64 hex "
+            "digits"
+        )
         raise UsageError(msg)
+    if row is None and re.match(_PREFIX, which):
+        row = _begun(reader, which)
     if row is None:
         size = reader.events.size()
         msg = f"there is no entry {which}: the log has {size}, from 0 to {size - 1}"
         raise UsageError(msg)
     return row
+
+
+def _begun(reader: Reader, digits: str) -> Row | None:
+    """Return the only event whose id begins so; refuse digits that several have."""
+    found = reader.store.beginning(digits)
+    if len(found) > 1:
+        ids = " and ".join(each.event_id.hex() for each in found)
+        msg = f"{digits} is the beginning of {ids}: write more digits"
+        raise UsageError(msg)
+    return next(iter(found), None)
 
 
 def _judge(reader: Reader, row: Row) -> Soundness:

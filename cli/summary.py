@@ -1,5 +1,8 @@
 """An event in a line, for people."""
 
+from collections.abc import Callable
+
+from ledger import codec
 from ledger.clock import instant_text
 from ledger.entry import Recorded
 from ledger.events import (
@@ -13,14 +16,18 @@ from ledger.events import (
 )
 
 _SHORT = 12
-# How many questions are called by their names; older ones show their hash.
+# Returns the template/id/horizon of a question by its hash.
+LookUp = Callable[[str], str | None]
+# How many questions' names are remembered; those of older ones are looked up.
 _NAMES_MAX = 10_000
 
 
 class Summaries:
     """Says what events say; remembers the names of the questions that it saw."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_up: LookUp) -> None:
+        """Take what finds the name of a question that was asked before the first line."""
+        self._look_up = look_up
         self._names: dict[str, str] = {}
 
     def line(self, entry: Recorded) -> str:
@@ -36,7 +43,7 @@ class Summaries:
             case ForecastSealed():
                 what = f"seals {self._question(event.question, event.question_hash)}"
             case ForecastUpdated() if event.opens is not None:
-                what = f"reveals {event.opens[:_SHORT]}"
+                what = f"reveals {self._question(None, event.question_hash)}"
             case ForecastUpdated():
                 what = f"updates {self._question(None, event.question_hash)}"
             case ResolutionRecorded():
@@ -55,13 +62,17 @@ class Summaries:
     def _question(self, question: Question | None, question_hash: str | None) -> str:
         if question is not None:
             name = f"{question.template}/{question.id}/{question.horizon}"
-            if question_hash is not None:
-                if len(self._names) >= _NAMES_MAX:
-                    self._names.clear()
-                self._names[question_hash] = name
+            self._remember(question_hash or codec.question_hash(question), name)
             return name
         asked = question_hash or ""
-        return self._names.get(asked, asked[:_SHORT])
+        if asked not in self._names:
+            self._remember(asked, self._look_up(asked) or asked[:_SHORT])
+        return self._names[asked]
+
+    def _remember(self, question_hash: str, name: str) -> None:
+        if len(self._names) >= _NAMES_MAX:
+            self._names.clear()
+        self._names[question_hash] = name
 
 
 def _vector(event: Forecast) -> str:

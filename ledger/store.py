@@ -131,12 +131,16 @@ class Store:
 
     def find(self, event_id: bytes) -> Row | None:
         """Return the entry of an event, or None where it is not in the log."""
-        row = self._database.execute(
-            "SELECT seq, received_at, author, sig, payload, leaf, event_id "
-            "FROM entries WHERE event_id = ?",
-            (event_id,),
-        ).fetchone()
-        return None if row is None else Row(*row)
+        return next(iter(self.beginning(event_id.hex())), None)
+
+    def beginning(self, digits: str) -> list[Row]:
+        """Return two at most of the entries whose event ids begin with hex digits."""
+        found = self._database.execute(
+            "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
+            "WHERE event_id BETWEEN ? AND ? LIMIT 2",
+            tuple(bytes.fromhex(digits.ljust(64, fill)) for fill in "0f"),
+        )
+        return [Row(*row) for row in found]
 
     def leaves(self, start: int, stop: int) -> list[bytes]:
         """Return the leaf hashes of positions from `start` until before `stop`."""

@@ -25,7 +25,8 @@ from ledger.projections.suites import SECOND_US, Frozen
 class Wanted(NamedTuple):
     """Which units, and whose chains: None for any.
 
-    `unit` is a question's id or hash, or the name by which findings call a unit.
+    `unit` is a question's id or hash, the first 8 digits of the hash or more, or the
+    name by which findings call a unit.
     """
 
     unit: str | None = None
@@ -136,10 +137,11 @@ def _asked(wanted: Wanted) -> tuple[str, list[str]]:
     conditions, values = ["TRUE"], []
     if wanted.unit is not None:
         conditions.append(
-            "(id = ? OR identity = ? OR question_hash = ? OR unit IN "
-            "(SELECT unit FROM aliases WHERE question_hash = ?))"
+            "(id = ?1 OR identity = ?1 OR (length(?1) >= 8 AND "
+            "substr(question_hash, 1, length(?1)) = ?1) OR unit IN "
+            "(SELECT unit FROM aliases WHERE question_hash = ?1))"
         )
-        values += [wanted.unit] * 4
+        values.append(wanted.unit)
     for column in ("suite", "template", "horizon"):
         value = getattr(wanted, column)
         if value is not None:

@@ -159,3 +159,44 @@ def test_reading_needs_no_lock(console: Console) -> None:
     assert json.loads(console.here("status", "--json").stdout)["entries"] == 6
     (console.ledger / "lock").chmod(0o000)
     assert console.here("log", "--limit", "1").code == 0
+
+
+# --- What people copy from one command into another -----------------------------------
+
+
+@pytest.mark.parametrize("since", [3, 4, 5])
+def test_a_part_of_the_log_calls_questions_by_their_names(
+    console: Console, since: int
+) -> None:
+    lines = console.here("log", "--since", since).stdout.splitlines()
+    assert len(lines) == 6 - since
+    assert all(" dispatch-pass/d-1/24h" in line for line in lines)
+
+
+@pytest.mark.parametrize("digits", [8, 9, 12, 63, 64])
+def test_the_beginning_of_an_id_names_an_event(console: Console, digits: int) -> None:
+    event = console.here("log", "--json").objects[4]
+    shown = console.here("show", event["event_id"][:digits], "--json")
+    assert shown.object["seq"] == 4
+
+
+@pytest.mark.parametrize("digits", [8, 9, 12, 63, 64])
+def test_the_beginning_of_a_hash_names_a_question(
+    console: Console, digits: int
+) -> None:
+    asked = console.here("log", "--json").objects[2]["payload"]["question_hash"]
+    [told] = console.here("lineage", asked[:digits], "--json").objects
+    assert told["id"] == "d-1"
+
+
+def test_a_beginning_that_is_too_short_or_nobodys_is_refused(console: Console) -> None:
+    event = console.here("log", "--json").objects[4]["event_id"]
+    asked = console.here("log", "--json").objects[2]["payload"]["question_hash"]
+    for words in (
+        ("show", f"x{event[:7]}"),
+        ("show", "abcdef" if not event.startswith("abcdef") else "abcde0"),
+        ("show", "0123abcd"),
+        ("lineage", asked[:7]),
+        ("lineage", "0123abcd"),
+    ):
+        assert console.here(*words).code == 2
