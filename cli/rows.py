@@ -2,7 +2,6 @@
 
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import groupby
-from sqlite3 import Connection
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,6 @@ from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.standing import Standing, standing
-from ledger.clock import micros, parse_instant
 from ledger.errors import UsageError
 from ledger.suite_table import nearest
 
@@ -86,6 +84,7 @@ def rows(
       ledger rows --ledger demo
       ledger rows --ledger demo --suite piper-self@v1 --slot final --by tag:repo
     """
+    from ledger.projections.agenda import undeclared
     from ledger.projections.stored import open_report
 
     groupings = [*(by or ()), *([_grouping(part)] if part else ())]
@@ -102,7 +101,10 @@ def rows(
             found = report.rows(
                 suite=suite, forecaster=forecaster, slot=slot, by=groupings
             )
-            waiting = _waiting(report.tables.connection, found)
+            waiting = {
+                name: undeclared(report.tables.connection, name, of_suite["as_of"])
+                for name, (of_suite, *_) in groupby(found, lambda row: row["suite"])
+            }
     if part is not None and part not in {row["slice"] for row in found}:
         render.note(f"no unit that is counted has {part}")
         found = []
@@ -115,21 +117,11 @@ def rows(
     else:
         _print(found)
         for name, count in waiting.items():
+            if not count:
+                continue
             units = "1 unit is" if count == 1 else f"{count:,} units are"
             cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
             render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
-
-
-def _waiting(tables: Connection, found: list[dict[str, Any]]) -> dict[str, int]:
-    """Return how many opened units of each suite are declared only after `as_of`."""
-    counts = {}
-    for name, (row, *_) in groupby(found, lambda row: row["suite"]):
-        as_of_us = micros(parse_instant(row["as_of"]))
-        asked = "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ?"
-        [count] = tables.execute(asked, (name, as_of_us)).fetchone()
-        if count:
-            counts[name] = count
-    return counts
 
 
 def _grouping(part: str) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from ledger.clock import from_micros, instant_text
+from ledger.clock import from_micros, instant_text, micros, parse_instant
 from ledger.projections.board_units import PENDING, Pinned, read_units
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.suites import SECOND_US, Frozen, SuiteVersion
@@ -64,6 +64,28 @@ def open_units(
             (each.suite, each.template, each.id, each.horizon),
         ),
     )
+
+
+def undeclared(connection: sqlite3.Connection, suite: str, as_of: str) -> int:
+    """Return how many units that the log has opened no row of that instant counts.
+
+    Their cut-offs are ahead of it.
+    """
+    [count] = connection.execute(
+        "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ?",
+        (suite, micros(parse_instant(as_of))),
+    ).fetchone()
+    return int(count)
+
+
+def called(connection: sqlite3.Connection, question_hash: str) -> str | None:
+    """Return the template/id/horizon of a question that the log has seen."""
+    found = connection.execute(
+        "SELECT template, id, horizon FROM questions WHERE question_hash = ? OR unit IN "
+        "(SELECT unit FROM aliases WHERE question_hash = ?) LIMIT 1",
+        (question_hash, question_hash),
+    ).fetchone()
+    return None if found is None else "/".join(found)
 
 
 def _of_suite(

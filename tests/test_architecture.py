@@ -66,7 +66,7 @@ GROUND_FLOOR = {
         "store",
     ),
     "the log": ("replay", "writer", "envelope", "log"),
-    "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts"),
+    "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts", "draft_alone"),
 }
 FLOORS = [f"ledger.{name}" for floor in GROUND_FLOOR.values() for name in floor]
 # Above it, rooms: modules of one room may know each other, but not in a circle.
