@@ -30,7 +30,7 @@ _NETWORK = frozenset(
         "ocfs2",
     ],
 )
-_SMALL = 1_048_576
+SMALL = 1_048_576
 _OTHERS = 0o077
 # Where Linux says what is mounted where; other systems have no such file.
 MOUNTS = Path("/proc/self/mounts")
@@ -57,8 +57,8 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
-def read_small(path: Path) -> bytes:
-    """Return what a regular file of at most a mebibyte holds.
+def read_regular(path: Path, bytes_max: int = SMALL) -> bytes:
+    """Return what a regular file of at most so many bytes holds.
 
     Raises `OSError` for anything else under that name: a pipe would wait for ever,
     and a device has no end.
@@ -66,9 +66,10 @@ def read_small(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _SMALL:
-            raise OSError(errno.EINVAL, "it is no regular file of at most 1 MiB")
-        return file.read(_SMALL)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > bytes_max:
+            limit = f"it is no regular file of at most {bytes_max:,} bytes"
+            raise OSError(errno.EINVAL, limit)
+        return file.read(bytes_max)
 
 
 def make_private(path: Path) -> None:

@@ -7,7 +7,7 @@ import msgspec
 
 from ledger.blobs import BlobFolder
 from ledger.canonical import canonical_text
-from ledger.durable import read_small, write_durably
+from ledger.durable import read_regular, write_durably
 from ledger.errors import UncheckableError, UsageError
 from ledger.grammar import Hex
 
@@ -41,7 +41,7 @@ class Folder:
     def settings(self) -> Settings:
         """Return what `ledger.toml` says; raise `UsageError` where there is no ledger."""
         try:
-            text = read_small(self.settings_file).decode()
+            text = read_regular(self.settings_file).decode()
             settings = msgspec.convert(tomllib.loads(text), Settings)
         except (FileNotFoundError, NotADirectoryError):
             msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"

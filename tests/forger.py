@@ -17,7 +17,7 @@ from ledger.entry import entry_bytes, leaf_hash
 from ledger.folder import Folder
 from ledger.keys.signing import SignerKey
 from ledger.merkle import Tree
-from ledger.store import SCHEMA
+from ledger.schema import SCHEMA
 from ledger.writer import Submission
 from tests.workshop import ORIGIN, Workshop
 

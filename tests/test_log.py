@@ -477,3 +477,15 @@ def test_founding_where_a_ledger_is_leaves_it_alone(workshop: Workshop) -> None:
     with pytest.raises(UsageError, match="holds a ledger already"):
         workshop.found()
     assert len(entries(workshop.folder)) == size
+
+
+def test_a_blob_that_is_no_file_is_absent(workshop: Workshop) -> None:
+    digest = workshop.folder.blobs.keep(b"a pinned file")
+    assert workshop.folder.blobs.get(digest) == b"a pinned file"
+    blob = workshop.folder.path / "blobs" / digest
+    blob.unlink()
+    os.mkfifo(blob)
+    assert workshop.folder.blobs.get(digest) is None
+    blob.unlink()
+    blob.symlink_to("/dev/zero")
+    assert workshop.folder.blobs.get(digest) is None
