@@ -5,6 +5,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,6 +210,10 @@ def test_a_run_is_imported_with_the_task_that_is_missing(
     assert report["pending"] == 1
 
 
+def dec12(numerator: int, denominator: int) -> str:
+    return f"{Decimal(numerator) / Decimal(denominator):.12f}"
+
+
 def test_the_missing_row_of_a_run_is_a_missing_outcome(
     runs: tuple[dict[str, Any], list[dict[str, Any]]],
 ) -> None:
@@ -218,8 +223,10 @@ def test_the_missing_row_of_a_run_is_a_missing_outcome(
 
     assert (counts["units"], counts["scored"], counts["resolved"]) == (730, 729, 729)
     assert counts["pending"] + counts["overdue"] == 1
-    # The published rate counts what is missing as failed: 202 of 730.
-    assert round(100 * 202 / counts["units"], 2) == 27.67
+    # The published rate, 27.67 %, counts what is missing as failed: the lower bound.
+    rate = row["bounds"]["event_rate"]
+    assert (rate["lo"], rate["hi"]) == (dec12(202, 730), dec12(203, 730))
+    assert rate["lo"].startswith("0.2767")
 
 
 # --- Questions in JSON ----------------------------------------------------------------
