@@ -9,10 +9,10 @@ from ledger.projections.baselines import Past, Traits
 from ledger.projections.board_units import Pinned, Units, read_units
 from ledger.projections.columns import NEVER, Flags, Integers, integers
 from ledger.projections.eligibility import HIDDEN
-from ledger.projections.fetching import Columns, Texts, batches, gather, joined
+from ledger.projections.fetching import Texts, batches, gather
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
-from ledger.projections.resolutions import spans
+from ledger.projections.pool import read_pool
 from ledger.projections.suites import Frozen, SuiteVersion
 
 
@@ -84,7 +84,7 @@ def read_board(
     units = read_units(connection, suite, pinned)
     successor = frozen.successor(suite.name)
     last_seq, as_of_us = tables.last_entries()[suite.name]
-    traits, past = _read_pool(connection, suite, units)
+    traits, past = read_pool(connection, suite, units)
     return Board(
         suite=suite,
         as_of_us=as_of_us,
@@ -185,69 +185,3 @@ def _read_findings(
         forecaster=codes[found["forecaster"].code[order]],
         forecasters={name: code for code, name in enumerate(names) if name},
     )
-
-
-def _read_pool(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
-) -> tuple[Traits, dict[tuple[str, ...], Past]]:
-    """Return the traits of all units concerned, and while each outcome was known."""
-    pool = suite.manifest.baseline_pool
-    within = (
-        f"q.suite IN ({','.join('?' * len(pool.suites))}) "
-        f"AND q.template IN ({','.join('?' * len(pool.templates))})"
-    )
-    named = (*pool.suites, *pool.templates)
-    sql = (
-        "SELECT unit, target, ifnull(tags, '') FROM questions q "  # noqa: S608 - marks
-        f"WHERE suite <> ? AND {within}"
-    )
-    others = gather(
-        batches(connection, sql, (suite.name, *named)), "unit", "target tags"
-    )
-    sql = (
-        f"SELECT r.unit, r.seq, ifnull(r.published_us, {NEVER}), r.counts, "  # noqa: S608 - marks
-        "CASE r.status WHEN 'RESOLVED' THEN r.outcome ELSE '' END, q.answers "
-        f"FROM resolutions r JOIN questions q USING (unit) WHERE {within} "
-        "ORDER BY r.unit, r.seq"
-    )
-    records = gather(
-        batches(connection, sql, named),
-        "unit seq published_us counts",
-        "outcome answers",
-    )
-    numbers = np.concatenate([units.number, others["unit"]])
-    traits = Traits(
-        joined(units.target, others["target"]), joined(units.tags, others["tags"])
-    )
-    return traits, _past(suite, numbers, records)
-
-
-def _past(
-    suite: SuiteVersion, numbers: Integers, records: Columns
-) -> dict[tuple[str, ...], Past]:
-    seq, counts = records["seq"], records["counts"] > 0
-    span = spans(records["unit"], seq, records["published_us"], counts)
-    known, until = (
-        (span.known_us, span.known_until_us)
-        if suite.is_claimed
-        else (np.where(counts, seq, NEVER), span.until_seq)
-    )
-    order = np.argsort(numbers)
-    row = order[np.searchsorted(numbers[order], records["unit"])]
-    found = {}
-    for code, text in enumerate(records["answers"].names):
-        answers = tuple(msgspec.json.decode(text, type=list[str]))
-        names = records["outcome"].names
-        places = integers(
-            [answers.index(name) if name in answers else -1 for name in names]
-        )
-        outcome = places[records["outcome"].code]
-        of_list = records["answers"].code == code
-        chosen = np.flatnonzero(of_list & (known != NEVER) & (outcome >= 0))
-        found[answers] = Past(
-            unit=row[chosen],
-            outcome=outcome[chosen],
-            known=known[chosen],
-            until=until[chosen],
-        )
-    return found

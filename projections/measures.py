@@ -18,9 +18,9 @@ from ledger.projections.cohort import (
     undefined,
 )
 from ledger.projections.columns import Integers
-from ledger.projections.entrants import Slotted
 from ledger.projections.exact import dec12
 from ledger.projections.sample import Cohort, Sample, common_cohort
+from ledger.projections.slotted import Slotted
 
 BRIER = ("brier_sum", "brier")
 

@@ -24,11 +24,11 @@ from ledger.projections.bounds import (
 from ledger.projections.cohort import BASELINE_ZERO, EMPTY, NOT_DECLARED
 from ledger.projections.columns import Flags, Integers, rows_among
 from ledger.projections.counts import overdue
-from ledger.projections.entrants import Chosen
 from ledger.projections.exact import PPM, UNITS, dec12, picobits, weighted_mean
 from ledger.projections.measures import BRIER
 from ledger.projections.sample import Cohort, Sample, common_cohort
 from ledger.projections.scores import Score, score
+from ledger.projections.slotted import Chosen
 
 Shown = dict[str, Any]
 

@@ -4,12 +4,12 @@ A row is a function of the tables and the manifest alone: no clock is read, and 
 ledger's head is attached only when a row is exported, so that a row does not change
 when something unrelated is appended. `docs/rows.md` says what each field means.
 
-    board      a suite's tables as columns
-    computed   what its computed competitors say, and where
-    entrants   what a competitor has on each unit, in a slot
-    parts      which units a row is about
-    counts, measures, missing, rates   what a row says of them
-    report     rows that are kept until an event outdates them
+    board, board_units, pool   a suite's tables as columns, and its past
+    baselines, computed        what its computed competitors say, and where
+    slots, slotted, entrants   what a competitor has on each unit, in a slot
+    parts, sample              which units a row is about
+    counts, measures, missing, rates, labels   what a row says of them
+    report                     rows that are kept until an event outdates them
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,9 @@ import numpy as np
 from ledger.projections.board import Board
 from ledger.projections.cohort import Loss, hash_of_sorted
 from ledger.projections.columns import Integers
-from ledger.projections.entrants import BINARY, Entrant, Slotted
+from ledger.projections.entrants import Entrant
 from ledger.projections.exact import exact_sum
+from ledger.projections.slotted import BINARY, Slotted
 
 
 class Cohort(msgspec.Struct, frozen=True, kw_only=True):
