@@ -33,6 +33,7 @@ DURABLE: dict[str, str | int] = {
     "wal_autocheckpoint": 0,
     "trusted_schema": 0,
 }
+_ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
 _WAL_PAGES_MAX = 4_000
 _BUSY_MILLISECONDS = 5_000
 
@@ -105,9 +106,7 @@ class Store:
     def rows(self, start: int, stop: int) -> Iterator[Row]:
         """Yield the entries of positions from `start` until before `stop`."""
         found = self._database.execute(
-            "SELECT seq, received_at, author, sig, payload, leaf, event_id "
-            "FROM entries WHERE seq >= ? AND seq < ? ORDER BY seq",
-            (start, stop),
+            f"{_ENTRY}WHERE seq >= ? AND seq < ? ORDER BY seq", (start, stop)
         )
         return (Row(*row) for row in found)
 
@@ -131,13 +130,14 @@ class Store:
 
     def find(self, event_id: bytes) -> Row | None:
         """Return the entry of an event, or None where it is not in the log."""
-        return next(iter(self.beginning(event_id.hex())), None)
+        found = self._database.execute(f"{_ENTRY}WHERE event_id = ?", (event_id,))
+        row = found.fetchone()
+        return None if row is None else Row(*row)
 
     def beginning(self, digits: str) -> list[Row]:
         """Return two at most of the entries whose event ids begin with hex digits."""
         found = self._database.execute(
-            "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
-            "WHERE event_id BETWEEN ? AND ? LIMIT 2",
+            f"{_ENTRY}WHERE event_id BETWEEN ? AND ? LIMIT 2",
             tuple(bytes.fromhex(digits.ljust(64, fill)) for fill in "0f"),
         )
         return [Row(*row) for row in found]

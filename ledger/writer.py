@@ -296,8 +296,10 @@ class Writer:
     def _require_own_key(self, event: LedgerEvent) -> None:
         # What follows such a charter could be signed by nobody who is here.
         manifest = event.manifest if isinstance(event, SuiteFrozen) else None
+        if not isinstance(manifest, CharterManifest):
+            return
         own = str(self._log_key.verifier)
-        if isinstance(manifest, CharterManifest) and own not in manifest.log_keys:
+        if own not in manifest.log_keys:
             msg = f"the log is written with {own}, which {event.suite} does not list among its log_keys"
             raise RefusedError("log-key-dropped", msg)
 
