@@ -35,13 +35,20 @@ def rate(part: int, whole: int) -> Shown:
 
 
 def coverage(sample: Sample, counts: Counts) -> Shown:
-    """Return the share of units with a vector in the slot, and whether it suffices."""
+    """Return the share of units with a vector that counts, and whether it suffices.
+
+    `in_slot` is the share of which the row's slot has a vector (METRICS §19), never
+    more than that. It must reach the minimum: otherwise a forecaster could choose its
+    units by sealing the others too late for the slot.
+    """
     minimum = Fraction(sample.board.suite.manifest.coverage.minimum)
-    covered, units = counts["eligible"] - counts["unslotted"], counts["units"]
+    covered, units = counts["eligible"], counts["units"]
+    in_slot = covered - counts["unslotted"]
     return {
         **rate(covered, units),
+        "in_slot": rate(in_slot, units),
         "minimum": dec12(minimum),
-        "is_met": bool(units) and Fraction(covered, units) >= minimum,
+        "is_met": bool(units) and Fraction(in_slot, units) >= minimum,
     }
 
 

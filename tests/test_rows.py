@@ -343,7 +343,12 @@ def test_the_initial_slot_is_empty_where_the_root_does_not_count() -> None:
     initial, final = row(history), row(history, slot="final")
     assert value(initial, "brier") == "empty"
     assert initial["counts"]["unslotted"] == initial["counts"]["eligible"] == 1
-    assert initial["coverage"]["exact"] == "0/1"
+    assert initial["coverage"]["exact"] == final["coverage"]["exact"] == "1/1"
+    assert initial["coverage"]["in_slot"]["exact"] == "0/1"
+    assert final["coverage"]["in_slot"]["exact"] == "1/1"
+    assert (initial["coverage"]["is_met"], final["coverage"]["is_met"]) == (False, True)
+    assert "under_covered" in initial["labels"]
+    assert "under_covered" not in final["labels"]
     assert value(final, "brier") == "1/25"
 
 
@@ -352,7 +357,8 @@ def test_without_a_vector_at_that_lead_there_is_a_reason_for_it() -> None:
     told(history)
     on_time, too_late = (row(history, slot=f"at_lead:{h}") for h in (24, 25))
     assert value(too_late, "brier") == "no_forecast_at_lead"
-    assert too_late["coverage"]["exact"] == "0/1"
+    assert too_late["coverage"]["exact"] == "1/1"
+    assert too_late["coverage"]["in_slot"]["exact"] == "0/1"
     # It was sealed one second after the question was opened, a day before.
     assert value(on_time, "brier") == "1/25"
 
