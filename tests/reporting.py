@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from ledger.projections.board import Board, read_board
 from ledger.projections.board_units import Pinned
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
@@ -56,6 +57,15 @@ def report(history: History, pinned: Pinned = no_files) -> Report:
     fold = Fold(tables, history)
     fold.catch_up()
     return Report(tables, fold.frozen, pinned)
+
+
+def board_of(history: History) -> Board:
+    """Return a history's only suite as the columns that rows are made from."""
+    tables = Tables()
+    fold = Fold(tables, history)
+    fold.catch_up()
+    (version,) = fold.frozen.suites.values()
+    return read_board(tables, fold.frozen, version, no_files)
 
 
 def said(history: History, competitor: str) -> dict[str, list[int]]:

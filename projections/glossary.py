@@ -1,0 +1,178 @@
+"""Every score of a row explained: its formula, where that comes from, and its inputs.
+
+`ledger rows --explain SCORE` shows an entry beside what a row has of it; the table of
+`docs/rows.md` is the same. Inputs are paths into the row that the score is of, so that
+a reader can do the sum again by hand.
+"""
+
+from typing import NamedTuple
+
+# Which way a score is better; some are neither, and only describe.
+LOWER, HIGHER, NEITHER = "lower", "higher", ""
+
+
+class Entry(NamedTuple):
+    """A score: what it says, how it is made, who says so, and what it is made from."""
+
+    better: str
+    meaning: str
+    formula: str
+    source: str
+    inputs: tuple[str, ...] = ()
+    # Whether it is a mean over units, so that the sum can be told too.
+    is_mean: bool = False
+
+
+_GNEITING = "Gneiting & Raftery 2007"
+GLOSSARY: dict[str, Entry] = {
+    "brier": Entry(
+        LOWER,
+        "mean of (p - y)², 0 to 1, where all questions of the row have two answers",
+        "(1/n) Σ (p - y)²",
+        "METRICS §4; Brier 1950",
+        is_mean=True,
+    ),
+    "brier_sum": Entry(
+        LOWER,
+        "otherwise: mean of the squared distance over all answers, 0 to 2; a row has "
+        "one of the two",
+        "(1/n) Σ Σ_k (p_k - 1{y = k})²",
+        "METRICS §4; Brier 1950",
+        is_mean=True,
+    ),
+    "log_score_bits": Entry(
+        HIGHER,
+        'mean of log2 p of what happened; `"-inf"` if some p was 0',
+        "(1/n) Σ log2 p(y)",
+        f"METRICS §2; Good 1952; {_GNEITING}",
+        ("counts.raw_infinite_count",),
+        is_mean=True,
+    ),
+    "log_score_bits_clipped": Entry(
+        HIGHER,
+        "the same with p kept `scoring.clip` away from 0 and 1: a diagnostic",
+        "(1/n) Σ log2 min(max(p(y), ε), 1 - ε)",
+        f"METRICS §2; {_GNEITING}",
+        ("counts.clipped_count",),
+        is_mean=True,
+    ),
+    "log_loss": Entry(
+        LOWER,
+        "minus the clipped mean, in nats",
+        "-(1/n) Σ ln min(max(p(y), ε), 1 - ε)",
+        f"METRICS §3; {_GNEITING}",
+        ("counts.clipped_count",),
+        is_mean=True,
+    ),
+    "bss_frozen": Entry(
+        HIGHER,
+        "1 - loss / loss of `scoring.reference`, on the units where both have a vector",
+        "1 - Σ loss / Σ loss of the reference",
+        "METRICS §5; S001 §5.3",
+        ("scores.brier", "scores.brier_sum", "scores.reference_brier"),
+    ),
+    "bss_same_cohort": Entry(
+        HIGHER,
+        "1 - loss / loss of always saying the cohort's own rate: hindsight, descriptive",
+        "1 - BS / (ō (1 - ō)), ō the cohort's own event rate",
+        "METRICS §5; S003; Mason 2004",
+        ("scores.brier", "scores.brier_sum", "scores.base_rate_brier"),
+    ),
+    "reference_brier": Entry(
+        NEITHER,
+        "the loss of `scoring.reference` on the units of `bss_frozen`",
+        "(1/n) Σ loss of the reference",
+        "METRICS §§5, 7",
+        is_mean=True,
+    ),
+    "base_rate_brier": Entry(
+        NEITHER,
+        "the loss of always saying the cohort's own rate",
+        "ō (1 - ō); over more than two answers 1 - Σ ō_k²",
+        "METRICS §5; S003",
+        ("scores.event_rate",),
+    ),
+    "official_skill": Entry(
+        HIGHER,
+        "100 times `bss_frozen`, clamped to 0 and 100",
+        "100 min(max(BSS, 0), 1)",
+        "METRICS §6; S001 §5.5",
+        ("scores.bss_frozen",),
+    ),
+    "skill_vs_r1_bits": Entry(
+        HIGHER,
+        "mean gain in clipped log score over the baseline of role `r1`",
+        "(1/n) Σ [log2 p(y) - log2 r1(y)], both clipped, the same units",
+        f"METRICS §7; S000; {_GNEITING}",
+        ("scores.log_score_bits_clipped",),
+        is_mean=True,
+    ),
+    "skill_vs_r2_bits": Entry(
+        HIGHER,
+        "the same over the baseline of role `r2`",
+        "(1/n) Σ [log2 p(y) - log2 r2(y)], both clipped, the same units",
+        f"METRICS §7; S000; {_GNEITING}",
+        ("scores.log_score_bits_clipped",),
+        is_mean=True,
+    ),
+    "r2_vs_r1_bits": Entry(
+        NEITHER,
+        "how much `r2` gains over `r1` on the units where the row has both: where it "
+        "is negative, `r1` is the stronger baseline",
+        "(1/n) Σ [log2 r2(y) - log2 r1(y)], both clipped, the same units",
+        "METRICS §7; S000",
+        is_mean=True,
+    ),
+    "event_rate": Entry(
+        NEITHER,
+        "how often the templates' `positive` answers happened",
+        "(1/n) Σ y",
+        "METRICS §1",
+        is_mean=True,
+    ),
+    "auroc": Entry(
+        HIGHER,
+        "how often a unit where the event happened had the higher probability, of all "
+        "pairs with one where it did not; ties count half. Ranking, not calibration. "
+        "`delong` is the interval of DeLong, where every cluster has one unit",
+        "(#{p⁺ > p⁻} + ½ #{p⁺ = p⁻}) / (n₁ n₀)",
+        "METRICS §8; Hanley & McNeil 1982; DeLong et al. 1988; Obuchowski 1997",
+        ("scores.event_rate",),
+    ),
+    "calibration_slope": Entry(
+        NEITHER,
+        "1 is calibrated; below, probabilities are too extreme, above, too timid",
+        "b of the maximum likelihood fit logit P(y = 1) = a + b logit p, p clipped",
+        "METRICS §9; Cox 1958; Van Calster et al. 2019",
+        ("scores.event_rate", "gates.calibration"),
+    ),
+    "calibration_intercept": Entry(
+        NEITHER,
+        "in the large: 0 is calibrated; below, the event is said too likely",
+        "a of the maximum likelihood fit logit P(y = 1) = a + logit p, p clipped",
+        "METRICS §9; Steyerberg 2010",
+        ("scores.event_rate", "gates.calibration"),
+    ),
+    "intercept_joint": Entry(
+        NEITHER,
+        "the intercept that is fitted together with the slope: no headline",
+        "a of the maximum likelihood fit logit P(y = 1) = a + b logit p, p clipped",
+        "METRICS §9; Miller, Hui & Tierney 1991",
+        ("scores.calibration_slope",),
+    ),
+    "ece": Entry(
+        LOWER,
+        "expected calibration error by the bins of `scoring.ece`: coarse, biased up in "
+        "small samples, and never a gate",
+        "Σ_b (n_b / n) |p̄_b - ō_b|",
+        "METRICS §9; Naeini 2015; Roelofs 2022",
+        ("reliability.binning",),
+    ),
+    "mce": Entry(
+        LOWER,
+        "the largest of those gaps, whatever its bin's size",
+        "max_b |p̄_b - ō_b|",
+        "METRICS §9; Naeini 2015",
+        ("reliability.binning",),
+    ),
+}

@@ -1,0 +1,134 @@
+"""What a row's statistics stand on: columns over the scored units of one cohort.
+
+All metrics of a row share them, so that each is computed once, and only if a metric
+asks for it. Units stand in the order of their names, clusters and targets have codes
+in the order of their names' bytes (METRICS §0.6).
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ledger.projections.columns import Integers, integers, rows_among
+from ledger.projections.fetching import Texts
+from ledger.projections.sample import Cohort, Sample, common_cohort
+from ledger.projections.slotted import Slotted
+
+
+class Said(NamedTuple):
+    """What was said of each unit's event, in parts per million, and whether it came."""
+
+    p_ppm: Integers
+    y: Integers
+
+
+class Groups(NamedTuple):
+    """Which group each unit is of: codes from 0 on, and the groups' names by code."""
+
+    code: Integers
+    names: list[str]
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.names)
+
+
+class Ground:
+    """A competitor's cohort, and whatever of it a statistic takes, one row a unit."""
+
+    def __init__(self, sample: Sample, cohort: Cohort) -> None:
+        self.sample = sample
+        self.cohort = cohort
+        self._beside: dict[str, Ground] = {}
+
+    @property
+    def size(self) -> int:
+        """How many units there are."""
+        return self.cohort.size
+
+    @property
+    def mine(self) -> Slotted:
+        """What the competitor scored, on all units of its suite."""
+        return self.sample.entrant.slotted
+
+    def of(self, column: Integers) -> Integers:
+        """Return what a column over all units of the suite has on these."""
+        picked: Integers = column[self.cohort.units]
+        return picked
+
+    def brier(self, slotted: Slotted) -> Integers:
+        """Return Brier losses in the form that the row shows, in units of 1e-12."""
+        return self.of(slotted.brier if self.cohort.is_binary else slotted.brier_sum)
+
+    def theirs(self, baseline: str) -> Slotted | None:
+        """Return what a baseline scored beside the competitor; None if it is none."""
+        return self.sample.entrant.baselines.get(baseline)
+
+    def beside(self, baseline: str) -> "Ground | None":
+        """Return the units on which a baseline has a score too; None if it is none.
+
+        Where that is all of them it is this very ground, resampled alike.
+        """
+        theirs = self.theirs(baseline)
+        if theirs is None:
+            return None
+        if baseline not in self._beside:
+            common = common_cohort(self.sample, self.cohort, theirs)
+            is_whole = common is self.cohort
+            self._beside[baseline] = self if is_whole else Ground(self.sample, common)
+        return self._beside[baseline]
+
+    @cached_property
+    def cluster(self) -> Groups:
+        """What hangs together, and is resampled together."""
+        return _grouped(self.sample.board.units.cluster, self.cohort.units)
+
+    @cached_property
+    def target(self) -> Groups:
+        """Whose behaviour is forecast."""
+        return _grouped(self.sample.board.units.target, self.cohort.units)
+
+    @cached_property
+    def is_single(self) -> bool:
+        """Whether the slot takes one vector a unit, not an average over several."""
+        unit = self.sample.entrant.chosen.unit
+        return len(rows_among(unit, self.cohort.units)) == self.size
+
+    @cached_property
+    def said(self) -> Said | None:
+        """What was said of each unit's event, and whether it happened.
+
+        None where questions have no event in common (a template declares no positive
+        answer, or there are more than two answers), and where the slot averages over
+        several vectors of a unit: those are no independent forecasts.
+        """
+        units = self.sample.board.units
+        positive = self.of(units.positive)
+        if not self.cohort.is_binary or not self.is_single or (positive < 0).any():
+            return None
+        happened = self.of(units.outcome) == positive
+        return Said(self.p_of(positive), happened.astype(np.int64))
+
+    def p_of(self, answer: Integers) -> Integers:
+        """Return what the slot's last vector said of an answer of each unit."""
+        chosen = self.sample.entrant.chosen
+        code = chosen.code[self.of(self.mine.last)]
+        # Few vectors are distinct: each is looked into once.
+        widest = max((len(each) for each in chosen.distinct), default=1)
+        pairs, which = np.unique(code * widest + answer, return_inverse=True)
+        stated = [
+            chosen.distinct[pair // widest][pair % widest] for pair in pairs.tolist()
+        ]
+        return integers(stated)[which]
+
+
+def _grouped(texts: Texts, units: Integers) -> Groups:
+    """Return the groups that some units are of, by the bytes of their names."""
+    codes, which = np.unique(texts.code[units], return_inverse=True)
+    names = [texts.names[code] for code in codes.tolist()]
+    order = sorted(range(len(names)), key=lambda at: names[at].encode())
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return Groups(rank[which], [names[at] for at in order])
