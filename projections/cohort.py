@@ -17,6 +17,9 @@ _HEAD = b"sealed-ledger/cohort/v1\n"
 EMPTY, MISMATCH, BASELINE_ZERO = "empty", "cohort_mismatch", "baseline_zero"
 NOT_DECLARED, ZERO_ON_OUTCOME = "not_declared", "prob_zero_on_outcome"
 NO_FORECAST_AT_LEAD = "no_forecast_at_lead"
+SINGLE_CLASS, CONSTANT, SEPARATION = "single_class", "constant_forecast", "separation"
+DEGENERATE, CLUSTERS_LT_MIN = "degenerate_variance", "clusters_lt_min"
+UNDEFINED_REPLICATES, INSUFFICIENT = "undefined_replicates", "insufficient"
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
