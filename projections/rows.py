@@ -7,7 +7,8 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
     board, board_units, pool   a suite's tables as columns, and its past
     baselines, computed        what its computed competitors say, and where
     slots, slotted, entrants   what a competitor has on each unit, in a slot
-    parts, sample              which units a row is about
+    parts, sample, subjects    which units a row is about
+    ground, seeds              what its statistics take, and are drawn from
     counts, measures, missing, rates, labels   what a row says of them
     report                     rows that are kept until an event outdates them
 """
@@ -17,17 +18,17 @@ from typing import Any
 
 from ledger import __version__
 from ledger.clock import from_micros, instant_text
-from ledger.projections.board import Board
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.counts import Counts, count
 from ledger.projections.entrants import Entrant, Field
 from ledger.projections.labels import labels
 from ledger.projections.measures import measures, robust
 from ledger.projections.missing import bounds
-from ledger.projections.parts import BUDGET, Part, Parts
+from ledger.projections.parts import Part
 from ledger.projections.rates import coverage, integrity
-from ledger.projections.sample import Cohort, Sample, sample
+from ledger.projections.sample import Cohort, Sample
 from ledger.projections.slots import AT_LEAD
+from ledger.projections.subjects import Subject, subjects
 
 # Canonical JSON holds it as it is: text, integers, no floats.
 Row = dict[str, Any]
@@ -38,30 +39,19 @@ def rows(
 ) -> Iterator[Row]:
     """Yield a suite's rows: each competitor's overall one, then those of its parts.
 
-    `slot` is the suite's headline unless another is asked for. The suite's own
-    `report_by` and `slices` are always there; those of `by` come on top. Raises
-    `UsageError` for a slot or grouping that there is not.
+    Slot and groupings are as `subjects` takes them, and refused as there.
     """
-    manifest = field.board.suite.manifest
-    chosen = manifest.headline if slot is None else slot
-    parts = Parts(field.board, (*manifest.report_by, *manifest.slices, *by))
-    for competitor in manifest.competitors:
-        if not field.competes(competitor):
-            continue
-        whole = field.enter(competitor, chosen)
-        for part in parts.of(competitor, field.budgets(competitor)):
-            entrant = whole
-            if part.grouping == BUDGET:
-                entrant = field.enter(competitor, chosen, part.value)
-            yield _row(field.board, entrant, chosen, part)
+    return map(row_of, subjects(field, slot=slot, by=by))
 
 
-def _row(board: Board, entrant: Entrant, slot: str, part: Part) -> Row:
-    about = sample(board, entrant, part.units)
+def row_of(subject: Subject) -> Row:
+    """Return the row of a subject."""
+    about, part, slot = subject
+    board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
     covered = coverage(about, counts)
     return {
-        **_identity(board, entrant, slot, part),
+        **_identity(about, part, slot),
         "labels": labels(about, part, counts, covered, slot),
         "counts": counts,
         "coverage": covered,
@@ -77,7 +67,8 @@ def _row(board: Board, entrant: Entrant, slot: str, part: Part) -> Row:
     }
 
 
-def _identity(board: Board, entrant: Entrant, slot: str, part: Part) -> Row:
+def _identity(about: Sample, part: Part, slot: str) -> Row:
+    board, competitor = about.board, about.entrant.competitor
     suite, manifest = board.suite, board.suite.manifest
     owners = {str(each.question_owner) for each in manifest.observable}
     return {
@@ -91,8 +82,11 @@ def _identity(board: Board, entrant: Entrant, slot: str, part: Part) -> Row:
         "chronology": manifest.chronology,
         "question_owner": "+".join(sorted(owners)),
         "custody": board.custody,
-        "forecaster": entrant.competitor.name,
-        "layer": entrant.competitor.layer,
+        "forecaster": competitor.name,
+        "layer": competitor.layer,
+        "source": competitor.of,
+        "role": competitor.role,
+        "evidence_tier": competitor.evidence_tier,
         "horizon": part.horizon,
         "slot": slot,
         "slice": part.slice,
