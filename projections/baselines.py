@@ -7,9 +7,8 @@ what was published at that very instant was not known. Only questions with the v
 same answers are counted together. All counts are integers and all rates fractions of
 integers; a rate becomes parts per million by the largest remainder.
 
-A rate is computed for `past_rate` competitors without a half-life. Recalibrated
-competitors (`platt`, `isotonic`), decaying rates and what is drawn towards one of
-these have no row.
+With a half-life an outcome counts less as it ages (`decay`). What is drawn towards an
+R1 that is not itself a past rate has no row.
 """
 
 from fractions import Fraction
@@ -18,8 +17,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import NEVER, Integers, coded
-from ledger.projections.exact import PPM
+from ledger.projections.columns import NEVER, Integers, coded, counted_earlier
+from ledger.projections.decay import Asked, Turns, weighed
+from ledger.projections.exact import PPM, UNITS
 from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, SuiteManifest
 
@@ -71,13 +71,16 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """Outcomes of questions with the same answers: one row for each that was known.
 
     `unit` is a row of `Traits`, `outcome` the index of the answer; it was known from
-    after `known` until `until`, both places.
+    after `known` until `until`, both places. The days of these, counted from 1970 on,
+    are None in a suite of which no rate decays.
     """
 
     unit: Integers
     outcome: Integers
     known: Integers
     until: Integers
+    known_day: Integers | None = None
+    until_day: Integers | None = None
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,21 +112,26 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """Where rates are asked for: of which unit, at which place, on which day."""
+
+    unit: Integers
+    place: Integers
+    day: Integers
+
+
 class Walk:
     """A walk forward through time: what was known at each of some places.
 
-    All units have the same answers. `unit` and `place` say where rates are asked for.
+    All units have the same answers.
     """
 
-    def __init__(
-        self, traits: Traits, past: Past, answers: int, unit: Integers, place: Integers
-    ) -> None:
+    def __init__(self, traits: Traits, past: Past, answers: int, where: Where) -> None:
         self._traits = traits
         self._past = past
         self._answers = answers
-        self._unit = unit
-        self._place = place
-        self._counted: dict[tuple[str, ...], Integers] = {}
+        self._where = where
+        self._counted: dict[tuple[int, tuple[str, ...]], Integers] = {}
 
     def rates(self, competitor: Competitor, manifest: SuiteManifest) -> Rates:
         """Return what a competitor says of each answer at each place.
@@ -131,18 +139,20 @@ class Walk:
         Without `prior_weight`: (n_k + a) / (N + aK), n within equal `by` keys. With
         it: (n_k + w R1_k) / (N + w), R1 the exact rate of the competitor of role r1.
         """
-        counts = self._counts(competitor.by)
+        half_life, by = competitor.half_life_days or 0, competitor.by
+        counts = self._counts(by, half_life)
         if competitor.exclude_own_target:
-            counts = counts - self._counts((*competitor.by, "target"))
+            counts = counts - self._counts((*by, "target"), half_life)
         total = counts.sum(axis=1)
-        weight = Fraction(competitor.prior_weight or 0)
+        # A decaying count is in units of 1e-12, and so has to be what it is added to.
+        one = UNITS if half_life else 1
+        weight = Fraction(competitor.prior_weight or 0) * one
         if not weight:
-            return self._unweighted(
-                counts, total, Fraction(competitor.prior_count or 0)
-            )
+            prior = Fraction(competitor.prior_count or 0) * one
+            return self._unweighted(counts, total, prior, one)
         r1 = self.rates(population(manifest), manifest)
         # One more than was counted, since a factor has to fit even without any count.
-        most = len(self._past.outcome) + 1
+        most = (len(self._past.outcome) + 1) * one
         longest = most * weight.denominator + weight.numerator
         width = _width(longest * int(r1.denominator.max(initial=1)))
         counts, total = counts.astype(width), total.astype(width)
@@ -153,47 +163,63 @@ class Walk:
             denominator=(total * weight.denominator + weight.numerator) * below,
         )
 
-    def _unweighted(self, counts: Integers, total: Integers, prior: Fraction) -> Rates:
-        added = prior.numerator * self._answers
-        width = _width((len(self._past.outcome) + 1) * prior.denominator + added)
+    def _unweighted(
+        self, counts: Integers, total: Integers, prior: Fraction, one: int
+    ) -> Rates:
+        added, most = prior.numerator * self._answers, len(self._past.outcome) + 1
+        width = _width(most * one * prior.denominator + added)
         counts, total = counts.astype(width), total.astype(width)
         return Rates(
             numerators=counts * prior.denominator + prior.numerator,
             denominator=total * prior.denominator + added,
         )
 
-    def _counts(self, by: tuple[str, ...]) -> Integers:
-        """Return how often each answer was known before each place, in equal keys."""
-        if by not in self._counted:
+    def _counts(self, by: tuple[str, ...], half_life_days: int) -> Integers:
+        """Return how often each answer was known before each place, in equal keys.
+
+        With a half-life, what these outcomes weigh, in units of 1e-12.
+        """
+        what = (half_life_days, by)
+        if what not in self._counted:
             keys = self._traits.keys(by)
-            columns = [self._count(keys, answer) for answer in range(self._answers)]
-            self._counted[by] = np.stack(columns, axis=1)
-        return self._counted[by]
+            columns = [
+                self._weighed(keys, answer, half_life_days)
+                if half_life_days
+                else self._count(keys, answer)
+                for answer in range(self._answers)
+            ]
+            self._counted[what] = np.stack(columns, axis=1)
+        return self._counted[what]
 
     def _count(self, keys: Integers, answer: int) -> Integers:
-        past, asked = self._past, keys[self._unit]
+        past, place = self._past, self._where.place
         came = past.outcome == answer
         # What no record superseded never ceased to be known: there are few others.
         went = came & (past.until != NEVER)
-        of = keys[past.unit]
-        return _earlier(of[came], past.known[came], asked, self._place) - _earlier(
-            of[went], past.until[went], asked, self._place
+        of, asked = keys[past.unit], keys[self._where.unit]
+        return counted_earlier(
+            of[came], past.known[came], asked, place
+        ) - counted_earlier(of[went], past.until[went], asked, place)
+
+    def _weighed(self, keys: Integers, answer: int, half_life_days: int) -> Integers:
+        past, where = self._past, self._where
+        asked = Asked(key=keys[where.unit], place=where.place, day=where.day)
+        came = past.outcome == answer
+        went = came & (past.until != NEVER)
+        if past.known_day is None or past.until_day is None:
+            assert not len(past.outcome), "a suite with a half-life reads the days"
+            return np.zeros(len(where.unit), dtype=np.int64)
+        of, since = keys[past.unit], past.known_day
+        known, gone = (
+            Turns(key=of[rows], place=place[rows], day=day[rows], since=since[rows])
+            for rows, place, day in (
+                (came, past.known, past.known_day),
+                (went, past.until, past.until_day),
+            )
         )
-
-
-def _earlier(
-    key: Integers, place: Integers, asked_key: Integers, asked_place: Integers
-) -> Integers:
-    """Return how many rows with the same key have a lower place than each asked one."""
-    if not len(key):
-        return np.zeros(len(asked_key), dtype=np.int64)
-    # Places become ranks, so that key and rank fit into one integer.
-    moments = np.unique(place)
-    span = len(moments) + 1
-    ordered = np.sort(key * span + np.searchsorted(moments, place))
-    asked = asked_key * span
-    found = np.searchsorted(ordered, asked + np.searchsorted(moments, asked_place))
-    return found - np.searchsorted(ordered, asked)
+        return weighed(known, asked, half_life_days) - weighed(
+            gone, asked, half_life_days
+        )
 
 
 def _divided(numerators: Any, denominators: Any) -> tuple[Any, Any]:  # noqa: ANN401
@@ -208,13 +234,18 @@ def _width(longest: int) -> type:
 
 def is_computed(competitor: Competitor, manifest: SuiteManifest) -> bool:
     """Tell whether this module computes what a competitor says."""
-    if competitor.method != "past_rate" or competitor.half_life_days:
+    if competitor.method != "past_rate":
         return False
     if not Fraction(competitor.prior_weight or 0):
         return True
     r1 = population(manifest)
     # The R1 rate cannot be drawn towards itself.
     return r1 is not competitor and is_computed(r1, manifest)
+
+
+def decays(manifest: SuiteManifest) -> bool:
+    """Tell whether some rate of a suite has a half-life."""
+    return any(each.half_life_days for each in manifest.competitors)
 
 
 def population(manifest: SuiteManifest) -> Competitor:

@@ -101,3 +101,18 @@ def following_in_group(group: Integers, values: Integers) -> Integers:
     same = group[:-1] == group[1:]
     following[:-1][same] = values[1:][same]
     return following
+
+
+def counted_earlier(
+    key: Integers, place: Integers, asked_key: Integers, asked_place: Integers
+) -> Integers:
+    """Return how many rows with the same key have a lower place than each asked one."""
+    if not len(key):
+        return np.zeros(len(asked_key), dtype=np.int64)
+    # Places become ranks, so that key and rank fit into one integer.
+    moments = np.unique(place)
+    span = len(moments) + 1
+    ordered = np.sort(key * span + np.searchsorted(moments, place))
+    asked = asked_key * span
+    found = np.searchsorted(ordered, asked + np.searchsorted(moments, asked_place))
+    return found - np.searchsorted(ordered, asked)

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from ledger.projections.baselines import Past, Walk, is_computed
+from ledger.projections.baselines import Past, Walk, Where, is_computed
 from ledger.projections.board import Board
 from ledger.projections.columns import NEVER, Integers
+from ledger.projections.decay import DAY_US
 from ledger.projections.lineage import DUPLICATE
 from ledger.projections.scores import ScoreColumns, score_rows
 from ledger.projections.tables import BaselineRow
@@ -29,6 +30,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     unit: Integers
     place: Integers
+    moment_us: Integers
     seq: Integers
     of_vector: Integers
     own: Integers
@@ -54,6 +56,7 @@ def places_of(board: Board) -> Places:
     return Places(
         unit=np.concatenate([vectors.unit[sealed], own]),
         place=np.concatenate([vectors.place[sealed], units.own_place[own]]),
+        moment_us=np.concatenate([vectors.sealed_us[sealed], units.own_us[own]]),
         seq=np.concatenate([vectors.seq[sealed], units.own_seq[own]]),
         of_vector=_numbered(len(vectors.seq), sealed, 0),
         own=_numbered(len(units.number), own, len(sealed)),
@@ -76,8 +79,11 @@ def compute(board: Board, places: Places) -> dict[str, Computed]:
         rows = np.flatnonzero(asked == code)
         answers = units.answer_lists[code]
         past = board.past.get(answers, _EMPTY_PAST)
-        unit, place = places.unit[rows], places.place[rows]
-        walk = Walk(board.traits, past, len(answers), unit, place)
+        unit = places.unit[rows]
+        where = Where(
+            unit=unit, place=places.place[rows], day=places.moment_us[rows] // DAY_US
+        )
+        walk = Walk(board.traits, past, len(answers), where)
         for each in names:
             ppm = walk.rates(each, manifest).ppm()
             said[each.name].add(rows, ppm, units.outcome[unit], board.suite.clip_ppm)

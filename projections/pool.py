@@ -5,9 +5,10 @@ import sqlite3
 import msgspec
 import numpy as np
 
-from ledger.projections.baselines import Past, Traits
+from ledger.projections.baselines import Past, Traits, decays
 from ledger.projections.board_units import Units
-from ledger.projections.columns import NEVER, Integers, integers
+from ledger.projections.columns import NEVER, Integers, integers, taken
+from ledger.projections.decay import DAY_US
 from ledger.projections.fetching import Columns, batches, gather, joined
 from ledger.projections.resolutions import spans
 from ledger.projections.suites import SuiteVersion
@@ -30,15 +31,17 @@ def read_pool(
     others = gather(
         batches(connection, sql, (suite.name, *named)), "unit", "target tags"
     )
+    # Only what decays has an age: then the moments of the records are read too.
+    aged = ("r.received_us, ", " received_us") if decays(suite.manifest) else ("", "")
     sql = (
-        f"SELECT r.unit, r.seq, ifnull(r.published_us, {NEVER}), r.counts, "  # noqa: S608 - marks
+        f"SELECT r.unit, r.seq, ifnull(r.published_us, {NEVER}), r.counts, {aged[0]}"  # noqa: S608 - marks
         "CASE r.status WHEN 'RESOLVED' THEN r.outcome ELSE '' END, q.answers "
         f"FROM resolutions r JOIN questions q USING (unit) WHERE {within} "
         "ORDER BY r.unit, r.seq"
     )
     records = gather(
         batches(connection, sql, named),
-        "unit seq published_us counts",
+        f"unit seq published_us counts{aged[1]}",
         "outcome answers",
     )
     numbers = np.concatenate([units.number, others["unit"]])
@@ -58,6 +61,7 @@ def _past(
         if suite.is_claimed
         else (np.where(counts, seq, NEVER), span.until_seq)
     )
+    days = _days(suite, records, known, until)
     order = np.argsort(numbers)
     row = order[np.searchsorted(numbers[order], records["unit"])]
     found = {}
@@ -75,5 +79,23 @@ def _past(
             outcome=outcome[chosen],
             known=known[chosen],
             until=until[chosen],
+            known_day=None if days is None else days[0][chosen],
+            until_day=None if days is None else days[1][chosen],
         )
     return found
+
+
+def _days(
+    suite: SuiteVersion, records: Columns, known: Integers, until: Integers
+) -> tuple[Integers, Integers] | None:
+    """Return the days of two places of each record, where some rate decays."""
+    if not decays(suite.manifest):
+        return None
+    if suite.is_claimed:
+        return known // DAY_US, until // DAY_US
+    received_us, seq = records["received_us"], records["seq"]
+    order = np.argsort(seq)
+    superseding = np.where(
+        until == NEVER, -1, order[np.searchsorted(seq, until, sorter=order) % len(seq)]
+    )
+    return received_us // DAY_US, taken(received_us, superseding) // DAY_US

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events import Question
-from ledger.projections.baselines import Past, Rates, Traits, Walk, is_computed
+from ledger.projections.baselines import (
+    Past,
+    Rates,
+    Traits,
+    Walk,
+    Where,
+    is_computed,
+)
 from ledger.projections.columns import NEVER, coded, integers
-from ledger.projections.exact import PPM, largest_remainder
+from ledger.projections.decay import weight
+from ledger.projections.exact import PPM, UNITS, largest_remainder
 from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, Pool
 from tests.reporting import past_rate, report, row, said, suite_of, template, value
@@ -42,7 +50,12 @@ COMPETITORS = (
     # So fine a prior that the numbers no longer fit 63 bits.
     past_rate("fine", prior_count="0.000000000000000000000001"),
     past_rate("drawn-finely", by=("target",), prior_weight="0.0000000000000001"),
+    past_rate("decaying", half_life_days=1),
+    past_rate("others", half_life_days=3, exclude_own_target=True),
+    past_rate("own-decaying", by=("target",), prior_weight="2", half_life_days=2),
 )
+# Places of the tests are quarters of days.
+QUARTERS = 4
 
 
 def plainly(
@@ -58,16 +71,25 @@ def plainly(
         and ("tag:repo" not in competitor.by or each[1] == tag)
         and not (competitor.exclude_own_target and each[0] == target)
     ]
-    counts = [sum(each[2] == answer for each in same) for answer in range(3)]
-    weight = Fraction(competitor.prior_weight or 0)
-    if weight:
+    half_life = competitor.half_life_days
+    weights = [
+        Fraction(weight(place // QUARTERS - each[3] // QUARTERS, half_life), UNITS)
+        if half_life
+        else Fraction(1)
+        for each in same
+    ]
+    counts = [Fraction(0)] * 3
+    for each, counted in zip(same, weights, strict=True):
+        counts[each[2]] += counted
+    drawn_by = Fraction(competitor.prior_weight or 0)
+    if drawn_by:
         drawn = plainly(R1, outcomes, asked, place)
-        whole = len(same) + weight
+        whole = sum(counts) + drawn_by
         return tuple(
-            (n + weight * r1) / whole for n, r1 in zip(counts, drawn, strict=True)
+            (n + drawn_by * r1) / whole for n, r1 in zip(counts, drawn, strict=True)
         )
     prior = Fraction(competitor.prior_count or 0)
-    return tuple((n + prior) / (len(same) + 3 * prior) for n in counts)
+    return tuple((n + prior) / (sum(counts) + 3 * prior) for n in counts)
 
 
 def walked(
@@ -81,17 +103,23 @@ def walked(
         Texts(*coded([f"target-{target}" for target, _ in units])),
         Texts(*coded([TAGS[tag] for _, tag in units])),
     )
+    known = integers([each[3] for each in outcomes])
     # What was superseded before it was known was never known.
+    until = integers([max(each[3], each[4]) for each in outcomes])
     past = Past(
         unit=np.arange(len(outcomes)),
         outcome=integers([each[2] for each in outcomes]),
-        known=integers([each[3] for each in outcomes]),
-        until=integers([max(each[3], each[4]) for each in outcomes]),
+        known=known,
+        until=until,
+        known_day=known // QUARTERS,
+        until_day=until // QUARTERS,
     )
     own = np.arange(len(outcomes), len(units))
     manifest = suite_of(competitors=COMPETITORS)
     only = msgspec.structs.replace(manifest, competitors=COMPETITORS)
-    return Walk(traits, past, 3, own, integers(places)).rates(competitor, only)
+    place = integers(places)
+    where = Where(unit=own, place=place, day=place // QUARTERS)
+    return Walk(traits, past, 3, where).rates(competitor, only)
 
 
 @pytest.mark.parametrize("competitor", COMPETITORS, ids=lambda each: each.name)
@@ -134,7 +162,6 @@ def test_without_a_past_all_answers_are_alike_and_the_first_takes_the_rest() -> 
 
 
 NOT_COMPUTED = {
-    "a decaying rate": past_rate("decaying", half_life_days=30),
     "a recalibration": Competitor(
         name="platt",
         layer="calibrated",
@@ -155,10 +182,9 @@ def test_what_is_computed_otherwise_has_no_rate(competitor: Competitor) -> None:
 
 
 def test_what_is_drawn_towards_a_rate_that_is_not_computed_is_not_computed() -> None:
-    manifest = suite()
-    decaying = past_rate("past-rate", role="r1", half_life_days=30)
+    sealed = Competitor(name="r1", layer="market", principal="rival", role="r1")
     drawn = past_rate("drawn", by=("target",), prior_weight="2")
-    only = msgspec.structs.replace(manifest, competitors=(decaying, drawn))
+    only = msgspec.structs.replace(suite(), competitors=(sealed, drawn))
     assert not is_computed(drawn, only)
 
 
@@ -166,6 +192,32 @@ def test_a_population_rate_that_is_drawn_towards_itself_is_not_computed() -> Non
     circular = past_rate("r1", role="r1", by=("tag:repo",), prior_weight="2")
     only = msgspec.structs.replace(suite(), competitors=(circular,))
     assert not is_computed(circular, only)
+
+
+# --- Decay ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("age", "half_life", "expected"),
+    [
+        (0, 1, UNITS),
+        (1, 1, UNITS // 2),
+        (7, 7, UNITS // 2),
+        (14, 7, UNITS // 4),
+        # The square root of one half.
+        (1, 2, 707_106_781_187),
+        # 2^-13 is 122070312.5 of 1e-12: a tie goes to the even one.
+        (13, 1, 122_070_312),
+        (39, 1, 2),
+        (40, 1, 1),
+        (41, 1, 0),
+        (10**6, 1, 0),
+    ],
+)
+def test_an_outcome_counts_half_after_each_half_life(
+    age: int, half_life: int, expected: int
+) -> None:
+    assert weight(age, half_life) == expected
 
 
 # --- In a log -------------------------------------------------------------------------
@@ -203,6 +255,43 @@ def test_the_own_routine_is_drawn_towards_the_population_rate() -> None:
     told(history, target="piper")
     # One own outcome, and twice the one half of an empty population.
     assert says(history, "own-routine", target="piper") == 666_667
+
+
+@pytest.mark.parametrize("chronology", ["received", "claimed"])
+def test_an_old_outcome_counts_less_by_the_days_since_it_was_known(
+    chronology: str,
+) -> None:
+    is_claimed = chronology == "claimed"
+    changes = {"run_class": "exploratory", "statistics__looks": []}
+    made = suite_of(
+        competitors=[past_rate("decaying", half_life_days=2)],
+        chronology=chronology,
+        **(changes if is_claimed else {}),
+    )
+    history = History(made)
+    first = history.question()
+    history.seal(first)
+    history.wait(hours=3)
+    history.resolve(first, published_at=history.now if is_claimed else None)
+    history.wait(days=4)
+    second = history.question("d-2")
+    history.seal(second)
+    history.wait(hours=3)
+    history.resolve(second, "fail", published_at=history.now if is_claimed else None)
+    history.wait(days=2)
+    history.seal(history.question("asked"))
+    # Six days ago it passed, two days ago it did not: 1/8 and 1/2.
+    expected = largest_remainder([Fraction(5, 13), Fraction(8, 13)])
+    assert said(history, "decaying")["asked"] == list(expected)
+
+
+def test_an_outcome_that_was_withdrawn_no_longer_decays() -> None:
+    history = History(suite_of(competitors=[past_rate("decaying", half_life_days=1)]))
+    question = told(history)
+    history.wait(days=1)
+    history.record(question, "VOID")
+    history.wait(days=1)
+    assert says(history, "decaying") == 500_000
 
 
 def test_a_later_amendment_does_not_change_what_a_baseline_said() -> None:

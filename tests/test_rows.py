@@ -670,18 +670,19 @@ def test_skill_against_a_sealed_reference_is_over_the_units_that_both_forecast()
 
 
 def test_where_the_reference_is_not_computed_there_is_no_frozen_skill() -> None:
-    manifest = suite()
+    # What somebody seals is no rate that another could be drawn towards.
+    roles = {"past-rate": None, "rival": "r1"}
+    made = suite(scoring__reference="own-routine")
     competitors = tuple(
-        msgspec.structs.replace(each, half_life_days=30)
-        if each.name == "past-rate"
-        else each
-        for each in manifest.competitors
+        msgspec.structs.replace(each, role=roles.get(each.name, each.role))
+        for each in made.competitors
     )
-    history = History(msgspec.structs.replace(manifest, competitors=competitors))
+    history = History(msgspec.structs.replace(made, competitors=competitors))
     told(history)
     assert value(row(history), "bss_frozen") == "not_declared"
-    assert value(row(history), "skill_vs_r1_bits") == "not_declared"
-    assert {each["forecaster"] for each in rows(history)} == {"native", "rival"}
+    assert value(row(history), "skill_vs_r2_bits") == "not_declared"
+    found = {each["forecaster"] for each in rows(history)}
+    assert found == {"native", "past-rate", "rival"}
 
 
 def test_interquartile_means_stand_beside_the_mean_with_the_extremes_of_clusters() -> (
