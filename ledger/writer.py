@@ -7,7 +7,7 @@ a commit is unknown the writer is dead: a new one reads what is true.
 
 import os
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from hashlib import sha256
 from typing import Self
@@ -43,6 +43,23 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     def is_signed(self) -> bool:
         """Tell whether the signature is by that key over exactly these bytes."""
         return payload_verifies(self.payload, self.signature, self.author_key)
+
+
+class Checked(Submission, frozen=True, kw_only=True):
+    """A submission whose signature was found to verify; only who found it makes one."""
+
+    @classmethod
+    def of(cls, submission: Submission) -> "Checked":
+        """Return a submission as one that is known to be signed."""
+        return cls(
+            payload=submission.payload,
+            author_key=submission.author_key,
+            signature=submission.signature,
+        )
+
+    def is_signed(self) -> bool:
+        """Tell that it is."""
+        return True
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,7 +214,7 @@ class Writer:
             self._stopped = WriterStoppedError(f"the disk failed ({error}): restart")
             raise self._stopped from error
 
-    def append(self, submissions: Sequence[Submission]) -> list[Receipt | RefusedError]:
+    def append(self, submissions: Iterable[Submission]) -> list[Receipt | RefusedError]:
         """Stage and commit; one answer for each submission, in order."""
         answers: list[RefusedError | None] = []
         for submission in submissions:

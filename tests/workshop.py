@@ -45,8 +45,10 @@ ROLES: dict[str, Role] = {
     "resolver": "resolver",
     "forecaster": "forecaster",
 }
-ROUND = 250  # units that are open at the same time
 EVENTS_A_COMMIT = 1_000
+# Units that are open at the same time: as many as a commit has events, so that the
+# clock never goes on between an event's making and its commit.
+ROUND = EVENTS_A_COMMIT
 
 
 def signed_bytes(payload: bytes, signer: SignerKey) -> Submission:
