@@ -57,8 +57,11 @@ def append(
     folder = find_ledger(ledger)
     ring = KeyRing(keys_folder(folder, keys_at))
     refused = appended = 0
-    with opened(file) as (source, beside, size), writing(folder) as writer:
-        appender = Appender(writer, folder, ring, beside, clock())
+    with (
+        opened(file) as (source, beside, size),
+        writing(folder) as writer,
+        Appender(writer, folder, ring, beside, clock()) as appender,
+    ):
         for answers in _answered(appender, source, size, atomic=atomic):
             for answer in answers:
                 _print_answer(answer, as_json=as_json)

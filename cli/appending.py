@@ -1,6 +1,9 @@
 """Drafts and signed events, staged one by one and answered once they are durable."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -22,6 +25,8 @@ from ledger.errors import (
 )
 from ledger.events import LedgerEvent, SuiteFrozen
 from ledger.folder import Folder
+from ledger.keys.roster import Roster
+from ledger.signatures import WORTH_A_PROCESS, SignaturesAhead
 from ledger.suite import SuiteManifest
 from ledger.writer import Receipt, Submission, Writer
 
@@ -35,7 +40,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Appender:
-    """Signs, stages and commits the lines of one input."""
+    """Signs, stages and commits the lines of one input; `close` it afterwards."""
 
     def __init__(
         self, writer: Writer, folder: Folder, ring: KeyRing, beside: Path, clock: Clock
@@ -47,6 +52,21 @@ class Appender:
         self._clock = clock
         self._pins = PinKeeper(folder)
         self._drafts = Drafts(folder.blobs.get, self._read_file)
+        # Once there is enough to do for it.
+        self._ahead: SignaturesAhead | None = None
+
+    def close(self) -> None:
+        """End what was started to check signatures."""
+        if self._ahead is not None:
+            self._ahead.close()
+
+    def __enter__(self) -> Self:
+        """Return the appender itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the appender."""
+        self.close()
 
     def append(self, lines: list[Line]) -> list[Answer]:
         """Make the sound ones of `lines` durable together, and answer each."""
@@ -72,9 +92,12 @@ class Appender:
     def stage(self, lines: list[Line]) -> dict[int, LedgerError]:
         """Let the sound ones in, not yet durably; return why others were refused."""
         refusals: dict[int, LedgerError] = {}
+        opened = self._opened(lines)
+        checked = self._checked(opened)
         for line in lines:
             try:
-                self._stage(line)
+                known = next(checked) if line.number in opened else None
+                self._stage(line, known)
             except (RefusedError, UsageError, UncheckableError) as refusal:
                 refusals[line.number] = refusal
         return refusals
@@ -97,14 +120,35 @@ class Appender:
             for line in lines
         ]
 
-    def _stage(self, line: Line) -> None:
+    def _opened(self, lines: list[Line]) -> dict[int, Submission]:
+        """Return the signed events of these lines that say by which key they are.
+
+        What is wrong with a line is said when its turn comes; and whose key it is
+        where none is named, since an earlier line may bring another charter.
+        """
+        opened = {}
+        for line in lines:
+            if line.content and _is_envelope(line.content):
+                with suppress(RefusedError):
+                    opened[line.number] = open_envelope(line.content, Roster())
+        return opened
+
+    def _checked(self, opened: dict[int, Submission]) -> Iterator[Submission]:
+        """Yield signed events, their signatures checked ahead where there are many."""
+        if self._ahead is None and len(opened) >= WORTH_A_PROCESS:
+            self._ahead = SignaturesAhead()
+        if self._ahead is None:
+            return iter(opened.values())
+        return self._ahead.checked(opened.values())
+
+    def _stage(self, line: Line, known: Submission | None) -> None:
         if line.content is None:
             msg = f"the line is longer than {LINE_BYTES_MAX} bytes, which no event is"
             raise RefusedError("too-large", msg)
         require_no_mark(line.content)
         with refusing():
-            if b'"payloadType"' in line.content:
-                submission, event, file = self._signed(line.content)
+            if _is_envelope(line.content):
+                submission, event, file = self._signed(line.content, known)
             else:
                 submission, event, file = self._drafted(line.content)
         if isinstance(event, SuiteFrozen) and isinstance(event.manifest, SuiteManifest):
@@ -112,9 +156,11 @@ class Appender:
         else:
             self._writer.stage(submission)
 
-    def _signed(self, content: bytes) -> tuple[Submission, LedgerEvent | None, object]:
+    def _signed(
+        self, content: bytes, known: Submission | None
+    ) -> tuple[Submission, LedgerEvent | None, object]:
         """Return a signed event, decoded only where it may pin files."""
-        submission = open_envelope(content, self._writer.state.roster)
+        submission = known or open_envelope(content, self._writer.state.roster)
         is_suite = b'"type":"SuiteFrozen"' in submission.payload
         return submission, codec.decode(submission.payload) if is_suite else None, None
 
@@ -145,3 +191,7 @@ class Appender:
         except OSError as error:
             msg = f"the file {name} cannot be read at {path}: {error.strerror}"
             raise RefusedError("file-missing", msg) from None
+
+
+def _is_envelope(content: bytes) -> bool:
+    return b'"payloadType"' in content

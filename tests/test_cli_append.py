@@ -306,6 +306,22 @@ def test_a_signature_by_another_key_is_refused(console: Console) -> None:
     assert console.append(line).object["error"]["code"] == "bad-signature"
 
 
+def test_among_thousands_of_signed_events_a_forged_one_is_refused(
+    console: Console,
+) -> None:
+    console.append(OPEN)
+    issuer = read_key(console.ledger / "keys" / "issuer.key")
+    good = enveloped(payload_of(console, 2), issuer)
+    forged = enveloped(
+        payload_of(console, 2), issuer, sig=b64encode(bytes(64)).decode()
+    )
+    shown = console.append(*[good] * 2_500, forged, *[good] * 500)
+    refused = [each["line"] for each in shown.objects if "error" in each]
+    assert refused == [2_501]
+    assert {each.get("seq", 2) for each in shown.objects} == {2}
+    assert len(entries(console)) == 3
+
+
 def test_an_event_that_is_not_spelled_canonically_is_refused(console: Console) -> None:
     console.append(OPEN)
     issuer = read_key(console.ledger / "keys" / "issuer.key")
