@@ -8,6 +8,7 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
+from ledger.cli.explain import print_explained
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.standing import Standing, standing
 from ledger.errors import UsageError
@@ -59,6 +60,14 @@ By = Annotated[
         "adaptation_budget or tag:<name>, beside those that the suite declares.",
     ),
 ]
+Explain = Annotated[
+    str | None,
+    typer.Option(
+        "--explain",
+        metavar="SCORE",
+        help="Say how a score is made, and of what in each row: auroc, bss_frozen, ...",
+    ),
+]
 Slice = Annotated[
     str | None,
     typer.Option("--slice", metavar="WHAT=VALUE", help="Only this slice: tag:repo=a."),
@@ -72,6 +81,7 @@ def rows(
     slot: Slot = None,
     by: By = None,
     part: Slice = None,
+    explain: Explain = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -83,11 +93,15 @@ def rows(
     For example:
       ledger rows --ledger demo
       ledger rows --ledger demo --suite piper-self@v1 --slot final --by tag:repo
+      ledger rows --ledger demo --explain bss_frozen --forecaster piper-native
     """
     from ledger.projections.agenda import undeclared
+    from ledger.projections.explaining import entry_of, explained
     from ledger.projections.stored import open_report
 
     groupings = [*(by or ()), *([_grouping(part)] if part else ())]
+    if explain is not None:
+        entry_of(explain)
     with reading(ledger) as (folder, reader):
         frozen = standing(reader)
         suite = None if suite is None else frozen.meant(suite)
@@ -110,7 +124,10 @@ def rows(
         found = []
     elif part is not None:
         found = [row for row in found if row["slice"] == part]
-    if as_json:
+    if explain is not None:
+        said = explained(explain, found)
+        render.json_line(said) if as_json else print_explained(said)
+    elif as_json:
         render.json_line(found)
     elif not found and part is None:
         render.note("no rows: no suite is frozen here yet, or nothing is so called")

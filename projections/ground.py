@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ledger.projections.cohort import Loss
 from ledger.projections.columns import Integers, integers, rows_among
+from ledger.projections.exact import exact_sum
 from ledger.projections.fetching import Texts
 from ledger.projections.sample import Cohort, Sample, common_cohort
 from ledger.projections.slotted import Slotted
@@ -62,17 +64,32 @@ class Ground:
         """Return Brier losses in the form that the row shows, in units of 1e-12."""
         return self.of(slotted.brier if self.cohort.is_binary else slotted.brier_sum)
 
-    def theirs(self, baseline: str) -> Slotted | None:
-        """Return what a baseline scored beside the competitor; None if it is none."""
-        return self.sample.entrant.baselines.get(baseline)
+    def loss(self, scores: Integers) -> Loss:
+        """Return the sum of scores, one a unit, in units of 1e-12."""
+        total = exact_sum(scores)
+        return Loss(cohort=self.cohort.hash, total=total, units=self.size)
 
-    def beside(self, baseline: str) -> "Ground | None":
+    @property
+    def reference(self) -> str:
+        """Which competitor is the frozen reference."""
+        return self.sample.board.suite.manifest.scoring.reference
+
+    def serving(self, role: str) -> str | None:
+        """Return which competitor serves as the baseline of a role; None for none."""
+        competitors = self.sample.board.suite.manifest.competitors
+        return next((each.name for each in competitors if each.role == role), None)
+
+    def theirs(self, baseline: str | None) -> Slotted | None:
+        """Return what a baseline scored beside the competitor; None if it is none."""
+        return self.sample.entrant.baselines.get(baseline or "")
+
+    def beside(self, baseline: str | None) -> "Ground | None":
         """Return the units on which a baseline has a score too; None if it is none.
 
         Where that is all of them it is this very ground, resampled alike.
         """
         theirs = self.theirs(baseline)
-        if theirs is None:
+        if baseline is None or theirs is None:
             return None
         if baseline not in self._beside:
             common = common_cohort(self.sample, self.cohort, theirs)
@@ -84,6 +101,11 @@ class Ground:
     def cluster(self) -> Groups:
         """What hangs together, and is resampled together."""
         return _grouped(self.sample.board.units.cluster, self.cohort.units)
+
+    @property
+    def resampled(self) -> tuple[Integers, int]:
+        """What a statistic resamples: the cluster of each unit, and how many."""
+        return self.cluster.code, self.cluster.count
 
     @cached_property
     def target(self) -> Groups:

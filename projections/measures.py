@@ -1,11 +1,16 @@
-"""The scores of a row: each a fraction of integers, or undefined for a reason."""
+"""The scores of a row: each a fraction of integers, or undefined for a reason.
 
+Beside each stands what its interval resamples: the units that it is over, and how it
+is computed again from a resample of their clusters.
+"""
+
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from ledger.projections.aggregation import cluster_means, interquartile_mean
+from ledger.projections import resampling_sums
 from ledger.projections.cohort import (
     NOT_DECLARED,
     ZERO_ON_OUTCOME,
@@ -18,134 +23,148 @@ from ledger.projections.cohort import (
     undefined,
 )
 from ledger.projections.columns import Integers
-from ledger.projections.exact import dec12
-from ledger.projections.sample import Cohort, Sample, common_cohort
-from ledger.projections.slotted import Slotted
+from ledger.projections.ground import Ground
+from ledger.projections.resampling import Statistic
 
 BRIER = ("brier_sum", "brier")
 
 
-def measures(sample: Sample, cohort: Cohort) -> dict[str, Measure]:
-    """Return every score of a competitor over its cohort."""
-    mine = sample.entrant.slotted
-    frozen, outcomes = _skill_frozen(sample, cohort), _outcomes(sample, cohort)
+class Score(NamedTuple):
+    """A score and, where it has an interval, what that resamples and computes again."""
+
+    measure: Measure
+    ground: Ground | None = None
+    statistic: Callable[[], Statistic] | None = None
+
+
+def measures(ground: Ground) -> dict[str, Score]:
+    """Return every score that is made of sums over the units of a cohort."""
+    mine, is_binary = ground.mine, ground.cohort.is_binary
+    frozen, outcomes = _skill_frozen(ground), _outcomes(ground)
     return {
-        BRIER[cohort.is_binary]: mean(cohort.brier(mine)),
-        "log_score_bits": _raw_log_score(cohort, mine),
-        "log_score_bits_clipped": mean(cohort.loss(mine.picobits_clipped)),
-        "log_loss": mean(cohort.loss(-mine.piconats_clipped)),
+        BRIER[is_binary]: _mean(ground, ground.brier(mine)),
+        "log_score_bits": _raw_log_score(ground),
+        "log_score_bits_clipped": _mean(ground, ground.of(mine.picobits_clipped)),
+        "log_loss": _mean(ground, -ground.of(mine.piconats_clipped)),
         "bss_frozen": frozen,
-        "bss_same_cohort": _skill_of_rates(cohort, mine, outcomes),
-        "reference_brier": _brier_of_reference(sample, cohort),
-        "base_rate_brier": _brier_of_rates(cohort, outcomes),
-        "official_skill": official(frozen),
-        "skill_vs_r1_bits": _skill_bits(sample, cohort, "r1"),
-        "skill_vs_r2_bits": _skill_bits(sample, cohort, "r2"),
-        "event_rate": _event_rate(sample, cohort),
+        "bss_same_cohort": _skill_of_rates(ground, outcomes),
+        "reference_brier": _brier_of_reference(ground),
+        "base_rate_brier": Score(_brier_of_rates(ground, outcomes)),
+        "official_skill": Score(official(frozen.measure)),
+        "skill_vs_r1_bits": _skill_bits(ground, "r1"),
+        "skill_vs_r2_bits": _skill_bits(ground, "r2"),
+        "r2_vs_r1_bits": _skill_of_routine(ground),
+        "event_rate": _event_rate(ground),
     }
 
 
-def _raw_log_score(cohort: Cohort, mine: Slotted) -> Measure:
-    if mine.is_infinite[cohort.units].any():
-        return Measure(
-            value=None, n=cohort.size, reason=ZERO_ON_OUTCOME, is_infinite=True
+def _mean(ground: Ground, scores: Integers) -> Score:
+    """Return the mean of unit scores, which are in units of 1e-12."""
+    return Score(
+        mean(ground.loss(scores)),
+        ground,
+        lambda: resampling_sums.mean(scores, *ground.resampled),
+    )
+
+
+def _raw_log_score(ground: Ground) -> Score:
+    if ground.of(ground.mine.is_infinite).any():
+        measure = Measure(
+            value=None, n=ground.size, reason=ZERO_ON_OUTCOME, is_infinite=True
         )
-    return mean(cohort.loss(mine.picobits))
+        return Score(measure)
+    return _mean(ground, ground.of(ground.mine.picobits))
 
 
-def _skill_frozen(sample: Sample, cohort: Cohort) -> Measure:
-    manifest = sample.board.suite.manifest
-    theirs = sample.entrant.baselines.get(manifest.scoring.reference)
-    if theirs is None:
-        return undefined(NOT_DECLARED, cohort.size)
-    common = common_cohort(sample, cohort, theirs)
-    return skill(common.brier(sample.entrant.slotted), common.brier(theirs))
+def _skill_frozen(ground: Ground) -> Score:
+    on = ground.beside(ground.reference)
+    theirs = ground.theirs(ground.reference)
+    if on is None or theirs is None:
+        return Score(undefined(NOT_DECLARED, ground.size))
+    losses, baseline = on.brier(on.mine), on.brier(theirs)
+    return Score(
+        skill(on.loss(losses), on.loss(baseline)),
+        on,
+        lambda: resampling_sums.skill(losses, baseline, *on.resampled),
+    )
 
 
-def _brier_of_reference(sample: Sample, cohort: Cohort) -> Measure:
-    manifest = sample.board.suite.manifest
-    theirs = sample.entrant.baselines.get(manifest.scoring.reference)
-    if theirs is None:
-        return undefined(NOT_DECLARED, cohort.size)
-    return mean(common_cohort(sample, cohort, theirs).brier(theirs))
+def _brier_of_reference(ground: Ground) -> Score:
+    on = ground.beside(ground.reference)
+    theirs = ground.theirs(ground.reference)
+    if on is None or theirs is None:
+        return Score(undefined(NOT_DECLARED, ground.size))
+    return _mean(on, on.brier(theirs))
 
 
-def _skill_bits(sample: Sample, cohort: Cohort, role: str) -> Measure:
+def _skill_bits(ground: Ground, role: str) -> Score:
     """Return the mean gain in clipped log score over the baseline of a role."""
-    manifest = sample.board.suite.manifest
-    names = [each.name for each in manifest.competitors if each.role == role]
-    theirs = sample.entrant.baselines.get(names[0]) if names else None
-    if theirs is None:
-        return undefined(NOT_DECLARED, cohort.size)
-    common = common_cohort(sample, cohort, theirs)
-    gain = sample.entrant.slotted.picobits_clipped - theirs.picobits_clipped
-    return mean(common.loss(gain))
+    name = ground.serving(role)
+    on, theirs = ground.beside(name), ground.theirs(name)
+    if on is None or theirs is None:
+        return Score(undefined(NOT_DECLARED, ground.size))
+    return _mean(on, on.of(on.mine.picobits_clipped - theirs.picobits_clipped))
 
 
-def _outcomes(sample: Sample, cohort: Cohort) -> list[int] | None:
-    """Return how often the event happened and did not, or how often each answer did.
+def _skill_of_routine(ground: Ground) -> Score:
+    """Return the mean gain of the second baseline over the first, where both are."""
+    r1, r2 = ground.serving("r1"), ground.serving("r2")
+    of_r1, of_r2 = ground.theirs(r1), ground.theirs(r2)
+    on = ground.beside(r2)
+    both = None if on is None else on.beside(r1)
+    if both is None or of_r1 is None or of_r2 is None:
+        return Score(undefined(NOT_DECLARED, ground.size))
+    return _mean(both, both.of(of_r2.picobits_clipped - of_r1.picobits_clipped))
+
+
+def _outcomes(ground: Ground) -> list[Integers] | None:
+    """Return where the event happened and where not, or where each answer did: 1.
 
     None where neither is the same for all units.
     """
-    units = sample.board.units
-    outcome, positive = units.outcome[cohort.units], units.positive[cohort.units]
-    if cohort.is_binary and (positive >= 0).all():
-        happened = int(np.count_nonzero(outcome == positive))
-        return [happened, cohort.size - happened]
-    if len(np.unique(units.answers[cohort.units])) > 1:
+    units = ground.sample.board.units
+    outcome, positive = ground.of(units.outcome), ground.of(units.positive)
+    if ground.cohort.is_binary and (positive >= 0).all():
+        happened = (outcome == positive).astype(np.int64)
+        return [happened, 1 - happened]
+    answers = np.unique(ground.of(units.answers)).tolist()
+    if len(answers) > 1:
         return None
-    return [int(count) for count in np.bincount(outcome)]
+    width = len(units.answer_lists[answers[0]]) if answers else 0
+    return [(outcome == answer).astype(np.int64) for answer in range(width)]
 
 
-def _skill_of_rates(
-    cohort: Cohort, mine: Slotted, outcomes: list[int] | None
-) -> Measure:
+def _skill_of_rates(ground: Ground, outcomes: list[Integers] | None) -> Score:
     if outcomes is None:
-        return undefined(NOT_DECLARED, cohort.size)
-    return skill_of_rates(cohort.brier(mine), outcomes, binary=cohort.is_binary)
-
-
-def _brier_of_rates(cohort: Cohort, outcomes: list[int] | None) -> Measure:
-    if outcomes is None or not cohort.size:
-        return undefined(NOT_DECLARED, cohort.size)
-    value = climatology(outcomes, binary=cohort.is_binary)
-    return Measure(value=value, n=cohort.size)
-
-
-def _event_rate(sample: Sample, cohort: Cohort) -> Measure:
-    """Return how often the templates' positive answers happened."""
-    units = sample.board.units
-    positive = units.positive[cohort.units]
-    if not cohort.size or (positive < 0).any():
-        return undefined(NOT_DECLARED, cohort.size)
-    happened = int(np.count_nonzero(units.outcome[cohort.units] == positive))
-    return Measure(value=Fraction(happened, cohort.size), n=cohort.size)
-
-
-def robust(sample: Sample, cohort: Cohort) -> dict[str, dict[str, Any]]:
-    """Return the interquartile means over clusters, and the extremes of clusters."""
-    mine, clusters = (
-        sample.entrant.slotted,
-        sample.board.units.cluster.code[cohort.units],
+        return Score(undefined(NOT_DECLARED, ground.size))
+    losses, binary = ground.brier(ground.mine), ground.cohort.is_binary
+    counts = [int(each.sum()) for each in outcomes]
+    return Score(
+        skill_of_rates(ground.loss(losses), counts, binary=binary),
+        ground,
+        lambda: resampling_sums.same_cohort_skill(
+            losses, outcomes, *ground.resampled, binary=binary
+        ),
     )
-    columns = {
-        BRIER[cohort.is_binary]: mine.brier if cohort.is_binary else mine.brier_sum,
-        "log_score_bits_clipped": mine.picobits_clipped,
-        "log_loss": -mine.piconats_clipped,
-    }
-    return {
-        name: _robust(column[cohort.units], clusters)
-        for name, column in columns.items()
-    }
 
 
-def _robust(scores: Integers, clusters: Integers) -> dict[str, Any]:
-    means = cluster_means(scores, clusters)
-    middle = interquartile_mean(means)
-    if middle is None:
-        return undefined(NOT_DECLARED, 0).told()
-    return {
-        **Measure(value=middle, n=len(means)).told(),
-        "min": dec12(min(means)),
-        "max": dec12(max(means)),
-    }
+def _brier_of_rates(ground: Ground, outcomes: list[Integers] | None) -> Measure:
+    if outcomes is None or not ground.size:
+        return undefined(NOT_DECLARED, ground.size)
+    counts = [int(each.sum()) for each in outcomes]
+    value = climatology(counts, binary=ground.cohort.is_binary)
+    return Measure(value=value, n=ground.size)
+
+
+def _event_rate(ground: Ground) -> Score:
+    """Return how often the templates' positive answers happened."""
+    units = ground.sample.board.units
+    positive = ground.of(units.positive)
+    if not ground.size or (positive < 0).any():
+        return Score(undefined(NOT_DECLARED, ground.size))
+    happened = (ground.of(units.outcome) == positive).astype(np.int64)
+    return Score(
+        Measure(value=Fraction(int(happened.sum()), ground.size), n=ground.size),
+        ground,
+        lambda: resampling_sums.rate(happened, *ground.resampled),
+    )

@@ -21,11 +21,14 @@ from ledger.clock import from_micros, instant_text
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.counts import Counts, count
 from ledger.projections.entrants import Entrant, Field
+from ledger.projections.ground import Ground
+from ledger.projections.inferred import Inference, clamped, told
 from ledger.projections.labels import labels
-from ledger.projections.measures import measures, robust
+from ledger.projections.measures import measures
 from ledger.projections.missing import bounds
 from ledger.projections.parts import Part
 from ledger.projections.rates import coverage, integrity
+from ledger.projections.robust import robust
 from ledger.projections.sample import Cohort, Sample
 from ledger.projections.slots import AT_LEAD
 from ledger.projections.subjects import Subject, subjects
@@ -41,23 +44,26 @@ def rows(
 
     Slot and groupings are as `subjects` takes them, and refused as there.
     """
-    return map(row_of, subjects(field, slot=slot, by=by))
+    inference = Inference(field.board.suite.manifest)
+    for subject in subjects(field, slot=slot, by=by):
+        yield row_of(subject, inference)
 
 
-def row_of(subject: Subject) -> Row:
-    """Return the row of a subject."""
+def row_of(subject: Subject, inference: Inference) -> Row:
+    """Return the row of a subject, its intervals drawn as the suite fixed it."""
     about, part, slot = subject
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
-    covered = coverage(about, counts)
+    covered, ground = coverage(about, counts), Ground(about, cohort)
     return {
         **_identity(about, part, slot),
         "labels": labels(about, part, counts, covered, slot),
         "counts": counts,
         "coverage": covered,
-        "scores": _scores(about, cohort, slot, counts),
+        "scores": _scores(ground, inference, slot, counts),
         "bounds": bounds(about, cohort),
-        **_aggregates(about, cohort),
+        **_aggregates(ground),
+        "inference": inference.recorded(ground),
         "integrity": integrity(about, counts),
         "window": _window(entrant, cohort),
         "as_of": _instant(board.as_of_us),
@@ -94,8 +100,12 @@ def _identity(about: Sample, part: Part, slot: str) -> Row:
     }
 
 
-def _scores(about: Sample, cohort: Cohort, slot: str, counts: Counts) -> Row:
-    shown = {name: each.told() for name, each in measures(about, cohort).items()}
+def _scores(ground: Ground, inference: Inference, slot: str, counts: Counts) -> Row:
+    scores = measures(ground)
+    found = inference.of(scores)
+    if "bss_frozen" in found:
+        found["official_skill"] = clamped(found["bss_frozen"])
+    shown = {name: told(each.measure, found.get(name)) for name, each in scores.items()}
     if slot.startswith(AT_LEAD) and counts["unslotted"]:
         for each in shown.values():
             if each.get("reason") == EMPTY:
@@ -103,10 +113,10 @@ def _scores(about: Sample, cohort: Cohort, slot: str, counts: Counts) -> Row:
     return shown
 
 
-def _aggregates(about: Sample, cohort: Cohort) -> Row:
-    if about.board.suite.manifest.estimator != "iqm":
+def _aggregates(ground: Ground) -> Row:
+    if ground.sample.board.suite.manifest.estimator != "iqm":
         return {}
-    return {"iqm": robust(about, cohort)}
+    return {"iqm": robust(ground)}
 
 
 def _window(entrant: Entrant, cohort: Cohort) -> dict[str, str] | None:

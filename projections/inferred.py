@@ -1,0 +1,126 @@
+"""The intervals of a row: which of its scores have one, and how they were drawn.
+
+Whole clusters are resampled, never rows (METRICS §10). Scores over the same units see
+the same resamples; those over fewer units, where a baseline was not on all, have a
+seed of their own, that of those units' cohort.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from ledger.projections.cohort import CLUSTERS_LT_MIN, Measure
+from ledger.projections.exact import dec12
+from ledger.projections.ground import Ground
+from ledger.projections.measures import Score
+from ledger.projections.resampling import (
+    QUANTILE_RULE,
+    Interval,
+    Resamples,
+    Rule,
+    Statistic,
+    intervals,
+)
+from ledger.projections.rng import RNG_ID, row_seed
+from ledger.projections.seeds import root_seed
+from ledger.suite import SuiteManifest
+
+_LABEL = "boot"
+
+
+class Inference:
+    """How the intervals of a suite are drawn, as its manifest fixes it."""
+
+    def __init__(self, manifest: SuiteManifest) -> None:
+        statistics = manifest.statistics
+        self.root = root_seed(manifest)
+        self.resamples = statistics.resamples
+        self.rule = Rule(
+            level=Fraction(statistics.level),
+            min_clusters=statistics.min_clusters,
+            max_undefined=Fraction(statistics.max_undefined),
+        )
+
+    def drawn(self, ground: Ground) -> Resamples:
+        """Return which clusters of a ground are drawn."""
+        return Resamples(
+            seed=row_seed(self.root, ground.cohort.hash),
+            clusters=ground.cluster.count,
+            resamples=self.resamples,
+            label=_LABEL,
+        )
+
+    def intervals(
+        self, ground: Ground, statistics: Mapping[str, Statistic]
+    ) -> dict[str, Interval]:
+        """Return the interval of statistics over the same ground, all paired."""
+        return intervals(self.drawn(ground), statistics, self.rule)
+
+    def has_clusters(self, ground: Ground) -> bool:
+        """Tell whether a ground has enough clusters for any interval."""
+        return ground.cluster.count >= max(2, self.rule.min_clusters)
+
+    def of(self, scores: Mapping[str, Score]) -> dict[str, Interval]:
+        """Return the intervals of all scores that have a value and resample something."""
+        found = {}
+        grounds: dict[int, tuple[Ground, dict[str, Statistic]]] = {}
+        for name, (measure, ground, statistic) in scores.items():
+            if measure.value is None or ground is None or statistic is None:
+                continue
+            if not self.has_clusters(ground):
+                found[name] = Interval(reason=CLUSTERS_LT_MIN)
+                continue
+            _, statistics = grounds.setdefault(id(ground), (ground, {}))
+            statistics[name] = statistic()
+        for ground, statistics in grounds.values():
+            found |= self.intervals(ground, statistics)
+        return found
+
+    def recorded(self, ground: Ground) -> dict[str, str | int]:
+        """Return what a reader needs in order to draw a row's resamples again."""
+        return {
+            "rng_id": RNG_ID,
+            "root_seed": self.root.hex(),
+            "row_seed": row_seed(self.root, ground.cohort.hash).hex(),
+            "label": _LABEL,
+            "B": self.resamples,
+            "K": ground.cluster.count,
+            "quantile_rule": QUANTILE_RULE,
+            "alpha": dec12(self.rule.alpha),
+        }
+
+
+def told(measure: Measure, interval: Interval | None) -> dict[str, Any]:
+    """Return a measure as rows show it, with its interval or why there is none."""
+    shown: dict[str, Any] = measure.told()
+    if interval is None:
+        return shown
+    shown |= ends(interval)
+    if interval.reason is not None:
+        shown["ci_reason"] = interval.reason
+    if interval.undefined:
+        shown["undefined_replicates"] = interval.undefined
+    return shown
+
+
+def ends(interval: Interval) -> dict[str, str | None]:
+    """Return the two ends of an interval as rows show them."""
+    lo, hi = interval.lo, interval.hi
+    return {
+        "lo": None if lo is None else dec12(lo),
+        "hi": None if hi is None else dec12(hi),
+    }
+
+
+def clamped(interval: Interval) -> Interval:
+    """Return the interval of an official skill, given that of the unclamped one.
+
+    To clamp keeps the order of replicates, and so their quantiles.
+    """
+    if interval.lo is None or interval.hi is None:
+        return interval
+    lo, hi = (
+        100 * min(max(end, Fraction(0)), Fraction(1))
+        for end in (interval.lo, interval.hi)
+    )
+    return Interval(lo=lo, hi=hi, undefined=interval.undefined)
