@@ -1,4 +1,4 @@
-"""Quantiles of the normal distribution, the same digits on every machine."""
+"""Quantiles and tails of the normal distribution, the same digits on every machine."""
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from fractions import Fraction
@@ -9,6 +9,8 @@ _TWO_PI = Decimal("6.2831853071795864769252867665590057683943387987502")
 # A step this short leaves an error of its square: fewer digits than are kept.
 _SETTLED = Decimal("1e-24")
 _NEGLIGIBLE = Decimal("1e-48")
+# Beyond this there is less than the places that are kept.
+_FARTHEST = Decimal(14)
 
 
 @lru_cache(64)
@@ -33,6 +35,18 @@ def normal_quantile(level: Fraction) -> Decimal:
             step = (wanted - density * _series(z)) / density
             z += step
         return z
+
+
+def normal_tails(z: Decimal) -> Decimal:
+    """Return the probability that a standard normal variable is beyond ±z, to 40 places.
+
+    >>> round(normal_tails(Decimal("-1.959963984540054")), 12)
+    Decimal('0.050000000000')
+    """
+    with localcontext(_CONTEXT):
+        beyond = min(abs(z), _FARTHEST)
+        density = _CONTEXT.exp(-beyond * beyond / 2) / _CONTEXT.sqrt(_TWO_PI)
+        return max(Decimal(0), 1 - 2 * density * _series(beyond))
 
 
 def _series(z: Decimal) -> Decimal:
