@@ -28,9 +28,15 @@ from ledger.projections.grouping import Group
 from ledger.projections.integrity import Hearing, findings
 from ledger.projections.leakage import leaks
 from ledger.projections.lineage import DUPLICATE, KINDS, UPDATE, lineage
+from ledger.projections.quantities_stated import observation_rows, quantity_rows
 from ledger.projections.resolutions import Standings, standings
 from ledger.projections.suites import Frozen
-from ledger.projections.tables import AliasRow, FindingRow
+from ledger.projections.tables import (
+    AliasRow,
+    FindingRow,
+    ObservationRow,
+    QuantityRow,
+)
 from ledger.projections.vectors import Scores, Vectors, read_vectors, score_vectors
 
 Columns = dict[str, list[Any]]
@@ -45,6 +51,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     questions: Columns
     forecasts: Columns
     resolutions: Columns
+    quantities: list[QuantityRow]
+    observations: list[ObservationRow]
     findings: list[FindingRow]
     aliases: list[AliasRow]
 
@@ -75,6 +83,8 @@ def judge(groups: Sequence[Group], frozen: Frozen) -> Judged:
         questions=_questions(hearing),
         forecasts=_forecasts(hearing),
         resolutions=_resolutions(docket),
+        quantities=quantity_rows(docket, chains),
+        observations=observation_rows(docket),
         findings=findings(hearing),
         aliases=_aliases(docket),
     )

@@ -38,7 +38,10 @@ from ledger.projections.tables import (
 _BUSY_SECONDS = 30
 # SQLite takes at least 999 parameters, wherever it comes from.
 _PARAMETERS_MAX = 900
-_OF_UNIT = ("questions", "forecasts", "resolutions", "findings", "aliases")
+_OF_UNIT = (
+    *("questions", "forecasts", "resolutions", "quantities", "observations"),
+    *("findings", "aliases"),
+)
 
 
 class Tables:
@@ -208,6 +211,8 @@ class Tables:
         self._insert_columns("questions", QuestionRow, judged.questions)
         self._insert_columns("forecasts", ForecastRow, judged.forecasts)
         self._insert_columns("resolutions", ResolutionRow, judged.resolutions)
+        self.insert("quantities", judged.quantities)
+        self.insert("observations", judged.observations)
         self.insert("findings", judged.findings)
         self.insert("aliases", judged.aliases)
 

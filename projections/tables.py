@@ -94,6 +94,30 @@ class ResolutionRow(msgspec.Struct):
     published_us: int | None
 
 
+class QuantityRow(msgspec.Struct):
+    """What one vector says of a number: a point, quantiles by level, or samples.
+
+    Numbers are decimals as the event spells them, in canonical JSON. What a hidden
+    vector says is there once a reveal has shown it.
+    """
+
+    seq: int
+    quantity: str
+    unit: int
+    point: str | None
+    quantiles: str | None
+    samples: str | None
+
+
+class ObservationRow(msgspec.Struct):
+    """The value of a number that one record states, as it spells it."""
+
+    seq: int
+    quantity: str
+    unit: int
+    value: str
+
+
 class FindingRow(msgspec.Struct):
     """One thing that the record shows about an event (DESIGN §7).
 
@@ -169,6 +193,8 @@ RowStruct = (
     QuestionRow
     | ForecastRow
     | ResolutionRow
+    | QuantityRow
+    | ObservationRow
     | FindingRow
     | AliasRow
     | SuiteRow
@@ -192,6 +218,8 @@ TABLES = (
     Table("questions", QuestionRow, ("unit",), (("identity",), ("question_hash",))),
     Table("forecasts", ForecastRow, ("seq",), (("unit",),)),
     Table("resolutions", ResolutionRow, ("seq",), (("unit",),)),
+    Table("quantities", QuantityRow, ("seq", "quantity"), (("unit",),)),
+    Table("observations", ObservationRow, ("seq", "quantity"), (("unit",),)),
     Table("findings", FindingRow, ("seq", "rule"), (("unit",),)),
     Table("aliases", AliasRow, ("question_hash", "suite")),
     Table("suites", SuiteRow, ("suite",)),
