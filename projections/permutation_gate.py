@@ -1,0 +1,206 @@
+"""The permutation gate: is the skill about this target, or about anybody's.
+
+If forecasts for other targets score as well, the skill is not target-specific. The
+observed skill is set among those of permuted forecasts (METRICS §12; S000 bar 4;
+Phipson & Smyth 2010). The baseline stays with the outcome's target.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import factorial, prod
+
+import msgspec
+import numpy as np
+
+from ledger.projections.cohort import INSUFFICIENT
+from ledger.projections.columns import Flags, Integers
+from ledger.projections.exact import UNITS, exact_sum
+from ledger.projections.permutation import (
+    LABEL,
+    Matched,
+    Rows,
+    Scores,
+    Stratum,
+    matched,
+)
+
+COLLAPSES, SURVIVES = "collapses", "survives"
+# So many permutations are all looked at; of more, some are drawn. Eight targets alone
+# have more.
+ALL_MAX = 10_000
+_TARGETS_TOO_MANY = 8
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores of permuted forecasts, beside those of the forecasts as they are.
+
+    Sums over rows in picobits. `count` of the `size` permutations score at least as
+    much; `wrong` is the mean sum where every target has another one's forecasts.
+    """
+
+    observed: int
+    wrong: Fraction
+    count: int
+    size: int
+    is_exact: bool
+
+    @property
+    def p_value(self) -> Fraction:
+        """The share that scores as much; of draws, with the observed one added."""
+        own = 0 if self.is_exact else 1
+        return Fraction(self.count + own, self.size + own)
+
+    @property
+    def p_least(self) -> Fraction:
+        """The least p-value that there could have been."""
+        return Fraction(1, self.size if self.is_exact else self.size + 1)
+
+
+class Specificity(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether skill collapses on the wrong target, and by how much; skills in bits.
+
+    `retained` is the share of the skill that is left on wrong targets. `rows` and
+    `targets` were permuted; the counts of what was left out are as in `Matched`.
+    """
+
+    decision: str
+    rows: int
+    targets: int
+    unpartnered: int
+    alone: int
+    strata_alone: int
+    p_value: Fraction | None = None
+    count: int | None = None
+    permutations: int | None = None
+    is_exact: bool | None = None
+    observed: Fraction | None = None
+    wrong: Fraction | None = None
+    delta: Fraction | None = None
+    retained: Fraction | None = None
+
+
+class Gate(msgspec.Struct, frozen=True, kw_only=True):
+    """What a suite declares: the largest p-value, and the largest share retained."""
+
+    alpha: Fraction
+    retained: Fraction
+    permutations: int
+
+
+def specificity(
+    rows: Rows, baseline: Integers, names: Sequence[str], seed: bytes, gate: Gate
+) -> Specificity:
+    """Return the gate's decision: `collapses`, `survives` or `insufficient`.
+
+    `baseline` is what the baseline scores on each row's own outcome, in picobits;
+    `names` are those of the strata, by their codes. Fewer than two targets that can be
+    exchanged, or too few permutations for any p-value to reach alpha, are insufficient.
+    """
+    found = matched(rows, names)
+    if not found.strata:
+        return _told(found, INSUFFICIENT)
+    reference = reference_set(found.strata, seed, gate.permutations)
+    own = exact_sum(baseline[found.kept])
+    scale = len(found.kept) * UNITS
+    observed = Fraction(reference.observed - own, scale)
+    wrong = (reference.wrong - own) / scale
+    retained = wrong / observed if observed > 0 else None
+    decision = SURVIVES
+    if reference.p_least > gate.alpha:
+        decision = INSUFFICIENT
+    elif (
+        retained is not None
+        and reference.p_value <= gate.alpha
+        and retained <= gate.retained
+    ):
+        decision = COLLAPSES
+    return msgspec.structs.replace(
+        _told(found, decision),
+        p_value=reference.p_value,
+        count=reference.count,
+        permutations=reference.size,
+        is_exact=reference.is_exact,
+        observed=observed,
+        wrong=wrong,
+        delta=observed - wrong,
+        retained=retained,
+    )
+
+
+def reference_set(strata: Sequence[Stratum], seed: bytes, draws: int) -> Reference:
+    """Return the scores under all permutations, or under `draws` of them if too many.
+
+    All are looked at up to 10,000. Draws have the label `perm`, and of several strata
+    each `perm/` and its name.
+    """
+    if _permutations(strata) <= ALL_MAX:
+        return _all_permutations(strata)
+    return _drawn_permutations(strata, seed, draws)
+
+
+def _permutations(strata: Sequence[Stratum]) -> int:
+    """Return how many there are, or some number that is too large as well."""
+    return prod(factorial(min(each.targets, _TARGETS_TOO_MANY)) for each in strata)
+
+
+def _all_permutations(strata: Sequence[Stratum]) -> Reference:
+    observed, wrong = 0, Fraction(0)
+    together: Scores = np.zeros(1, dtype=strata[0].scores.dtype)
+    for stratum in strata:
+        orders = stratum.all_orders()
+        totals = stratum.totals(orders)
+        observed += int(totals[0])
+        wrong += _mean(totals[_moves_all(orders)])
+        together = (together[:, None] + totals).ravel()
+    count = int(np.count_nonzero(together >= observed))
+    return Reference(
+        observed=observed, wrong=wrong, count=count, size=len(together), is_exact=True
+    )
+
+
+def _drawn_permutations(
+    strata: Sequence[Stratum], seed: bytes, draws: int
+) -> Reference:
+    observed, wrong = 0, Fraction(0)
+    together: Scores = np.zeros(draws, dtype=strata[0].scores.dtype)
+    for stratum in strata:
+        label = LABEL if len(strata) == 1 else f"{LABEL}/{stratum.name}"
+        blocks = [
+            (stratum.totals(orders), _moves_all(orders))
+            for orders in stratum.drawn_orders(seed, label, draws)
+        ]
+        totals = np.concatenate([total for total, _ in blocks])
+        moved = np.concatenate([moves for _, moves in blocks])
+        together += totals
+        unmoved = np.arange(stratum.targets)[None]
+        observed += int(stratum.totals(unmoved)[0])
+        strangers = totals[moved]
+        if not len(strangers):
+            # Few draws may all leave somebody in place. The mean over all permutations
+            # that do not is that over the shifts: each pair is as often in them.
+            strangers = stratum.totals(stratum.shifted_orders())
+        wrong += _mean(strangers)
+    count = int(np.count_nonzero(together >= observed))
+    return Reference(
+        observed=observed, wrong=wrong, count=count, size=draws, is_exact=False
+    )
+
+
+def _moves_all(orders: Integers) -> Flags:
+    """Tell which permutations leave no target its own forecasts."""
+    return (orders != np.arange(orders.shape[1])).all(axis=1)
+
+
+def _mean(totals: Scores) -> Fraction:
+    return Fraction(sum(totals.tolist()), len(totals))
+
+
+def _told(found: Matched, decision: str) -> Specificity:
+    return Specificity(
+        decision=decision,
+        rows=len(found.kept),
+        targets=found.targets,
+        unpartnered=found.unpartnered,
+        alone=found.alone,
+        strata_alone=found.strata_alone,
+    )

@@ -1,0 +1,373 @@
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.projections import permutation_gate
+from ledger.projections.columns import integers
+from ledger.projections.exact import PPM, UNITS, dec12, picobits
+from ledger.projections.permutation import Rows, matched
+from ledger.projections.permutation_gate import (
+    COLLAPSES,
+    SURVIVES,
+    Gate,
+    Specificity,
+    reference_set,
+    specificity,
+)
+from ledger.projections.rng import stream
+from tests.oracle_cases import case, exactly
+
+SEED = b"\1" * 32
+HALF, ALPHA = Fraction(1, 2), Fraction(5, 100)
+GATE = Gate(alpha=ALPHA, retained=HALF, permutations=999)
+EXACT, _ = case("permutation-exact")
+
+
+def rows_of(
+    places: Sequence[tuple[int, int, int]],
+    scores: Sequence[Sequence[int]],
+    outcome: Sequence[int],
+) -> Rows:
+    """Return rows from (stratum, target, slot), scores by answer, and what happened."""
+    columns = np.array(places, dtype=np.int64).reshape(-1, 3).T
+    return Rows(
+        stratum=columns[0],
+        target=columns[1],
+        slot=columns[2],
+        scores=np.array(scores, dtype=np.int64).reshape(
+            len(places), max(map(len, scores), default=1)
+        ),
+        outcome=integers(outcome),
+    )
+
+
+def oracle_rows() -> tuple[Rows, Any]:
+    """Return the rows of the shared case, and what its baseline scored on each."""
+    clip = EXACT["eps_ppm"]
+
+    def bits(p_ppm: int) -> int:
+        found = picobits(min(max(p_ppm, clip), PPM - clip))
+        assert found is not None
+        return found
+
+    cells = [(i, slot) for i in range(len(EXACT["t"])) for slot in range(2)]
+    said = [EXACT["p"][i][slot] for i, slot in cells]
+    came = [EXACT["y"][i][slot] for i, slot in cells]
+    base = [EXACT["base"][i][slot] for i, slot in cells]
+    rows = rows_of(
+        [(0, i, slot) for i, slot in cells],
+        [[bits(PPM - p), bits(p)] for p in said],
+        came,
+    )
+    theirs = [
+        bits(p if happened else PPM - p) for p, happened in zip(base, came, strict=True)
+    ]
+    return rows, integers(theirs)
+
+
+def judged(rows: Rows, baseline: Any, gate: Gate = GATE) -> Specificity:
+    names = [f"stratum-{code}" for code in range(9)]
+    return specificity(rows, baseline, names, SEED, gate)
+
+
+def guesses(targets: int, slots: int = 1, stratum: int = 0) -> Rows:
+    """Return rows in which everybody's forecast fits nobody but its own target.
+
+    There is an answer for each target, and what happens to a target is its own.
+    """
+    cells = [(stratum, i, slot) for i in range(targets) for slot in range(slots)]
+    own = [[UNITS if a == i else -UNITS for a in range(targets)] for _, i, _ in cells]
+    return rows_of(cells, own, [i for _, i, _ in cells])
+
+
+def nothing(rows: Rows) -> Any:
+    return np.zeros(len(rows.outcome), dtype=np.int64)
+
+
+def test_all_permutations_of_four_targets_are_those_that_others_count() -> None:
+    _, expected = case("permutation-exact")
+    found = judged(*oracle_rows())
+    assert found.observed == exactly(expected["observed_skill_bits"])
+    assert found.wrong == exactly(expected["wrong_target_mean_skill_bits"])
+    assert found.delta == exactly(expected["delta_bits"])
+    assert found.retained == exactly(expected["retained_fraction"])
+    assert found.p_value == exactly(expected["p_value"])
+    assert found.count == expected["count_ge"]
+    assert (found.permutations, found.is_exact) == (expected["permutations"], True)
+    assert (found.rows, found.targets, found.decision) == (8, 4, SURVIVES)
+
+
+def test_drawn_permutations_are_those_that_others_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs, expected = case("permutation-mc")
+    monkeypatch.setattr(permutation_gate, "ALL_MAX", 23)
+    rows, baseline = oracle_rows()
+    (stratum,) = matched(rows, ["only"]).strata
+    seed = bytes.fromhex(inputs["root_seed_hex"])
+    drawn = next(stratum.drawn_orders(seed, inputs["label"], inputs["B"]))
+    assert drawn[:3].tolist() == expected["first_permutations"]
+    gate = Gate(alpha=ALPHA, retained=HALF, permutations=inputs["B"])
+    found = specificity(rows, baseline, ["only"], seed, gate)
+    assert found.count == expected["count_ge"]
+    assert found.p_value == exactly(expected["p_value"])
+    assert dec12(found.p_value or Fraction(0)) == expected["p_value"]["dec"]
+    assert found.is_exact is False
+
+
+def test_the_forecasts_of_a_target_move_together() -> None:
+    rows = guesses(3, slots=2)
+    (stratum,) = matched(rows, ["only"]).strata
+    swapped = stratum.totals(integers([0, 2, 1])[None])
+    # Two rows of the target that kept its own are right, the four others are not.
+    assert swapped.tolist() == [2 * UNITS - 4 * UNITS]
+
+
+@pytest.mark.parametrize(
+    ("targets", "decision"), {4: SURVIVES, 5: COLLAPSES}.items(), ids=str
+)
+def test_skill_of_ones_own_collapses_once_chance_is_unlikely_enough(
+    targets: int, decision: str
+) -> None:
+    """Of four targets there are 24 permutations, of five 120: one of them is ours."""
+    rows = guesses(targets)
+    strict = Gate(alpha=Fraction(1, 24), retained=HALF, permutations=999)
+    found = judged(rows, nothing(rows), strict)
+    assert found.decision == COLLAPSES
+    lenient = judged(rows, nothing(rows), Gate(
+        alpha=Fraction(1, 25), retained=HALF, permutations=999,
+    ))  # fmt: skip
+    assert lenient.decision == (COLLAPSES if decision == COLLAPSES else "insufficient")
+
+
+def test_a_gate_that_no_result_could_pass_is_insufficient() -> None:
+    rows = guesses(3)
+    found = judged(rows, nothing(rows))
+    assert (found.p_value, found.decision) == (Fraction(1, 6), "insufficient")
+    at_the_edge = Gate(alpha=Fraction(1, 6), retained=HALF, permutations=999)
+    assert judged(rows, nothing(rows), at_the_edge).decision == COLLAPSES
+
+
+def test_few_draws_cannot_pass_either() -> None:
+    rows = guesses(9)
+    for draws, decision in {18: "insufficient", 19: COLLAPSES}.items():
+        gate = Gate(alpha=ALPHA, retained=HALF, permutations=draws)
+        assert judged(rows, nothing(rows), gate).decision == decision
+
+
+def test_up_to_ten_thousand_permutations_all_are_looked_at() -> None:
+    for targets, is_exact in {7: True, 8: False}.items():
+        rows = guesses(targets)
+        assert judged(rows, nothing(rows)).is_exact is is_exact
+    # 5040 * 2 permutations of two strata are too many, though each has few.
+    both = [(0, i, 0) for i in range(7)] + [(1, i, 0) for i in range(2)]
+    rows = rows_of(both, [[0]] * 9, [0] * 9)
+    assert judged(rows, nothing(rows)).is_exact is False
+
+
+def test_what_is_retained_decides_at_its_edge() -> None:
+    rows = guesses(5)
+    # On wrong targets every row scores -1 bit, on the right one 1 bit: against a
+    # baseline of -2 bits a third of the skill is left.
+    baseline = np.full(5, -2 * UNITS)
+    for share, decision in {
+        Fraction(1, 3): COLLAPSES,
+        Fraction(333, 1000): SURVIVES,
+    }.items():
+        gate = Gate(alpha=ALPHA, retained=share, permutations=999)
+        found = judged(rows, baseline, gate)
+        assert found.retained == Fraction(1, 3)
+        assert found.decision == decision
+
+
+def test_without_skill_there_is_none_to_retain() -> None:
+    rows = guesses(5)
+    for level, retained in {UNITS: None, UNITS - 1: False}.items():
+        found = judged(rows, np.full(5, level))
+        assert (found.retained is None) is (retained is None)
+        assert found.decision == (SURVIVES if retained is None else COLLAPSES)
+
+
+def test_a_stratum_of_one_target_is_left_out_and_counted() -> None:
+    places = [(0, i, 0) for i in range(5)] + [(1, 7, 0), (1, 7, 1)]
+    scores = [*guesses(5).scores.tolist(), [9] * 5, [9] * 5]
+    rows = rows_of(places, scores, [0, 1, 2, 3, 4, 0, 0])
+    found = judged(rows, nothing(rows))
+    assert (found.rows, found.targets) == (5, 5)
+    assert (found.alone, found.strata_alone, found.unpartnered) == (2, 1, 0)
+    assert found.observed == 1
+
+
+@pytest.mark.parametrize("places", [[], [(0, 0, 0)], [(0, 0, 0), (1, 1, 0)]], ids=str)
+def test_where_nobody_can_stand_in_the_gate_is_insufficient(
+    places: list[tuple[int, int, int]],
+) -> None:
+    rows = rows_of(places, [[5]] * len(places), [0] * len(places))
+    found = judged(rows, nothing(rows))
+    assert (found.decision, found.rows, found.p_value) == ("insufficient", 0, None)
+    assert found.alone == found.strata_alone == len(places)
+
+
+def test_rows_that_lack_a_partner_are_dropped_before_anything_is_computed() -> None:
+    places = [(0, 0, 1), (0, 0, 2), (0, 1, 1), (0, 2, 1), (0, 2, 3), (0, 1, 1)]
+    rows = rows_of(places, [[1], [100], [2], [4], [100], [100]], [0] * 6)
+    found = matched(rows, ["only"])
+    assert found.kept.tolist() == [0, 2, 3]
+    assert found.unpartnered == 3
+    assert judged(rows, nothing(rows)).observed == Fraction(7, 3 * UNITS)
+
+
+def test_targets_without_a_common_slot_leave_no_stratum() -> None:
+    rows = rows_of([(0, 0, 1), (0, 1, 2)], [[1], [1]], [0, 0])
+    found = judged(rows, nothing(rows))
+    assert (found.decision, found.unpartnered) == ("insufficient", 2)
+
+
+def test_rows_of_one_slot_are_matched_in_the_order_of_units() -> None:
+    places = [(0, 0, 5), (0, 0, 5), (0, 1, 5), (0, 1, 5)]
+    rows = rows_of(places, [[1, 0], [0, 1], [1, 0], [0, 1]], [0, 1, 0, 1])
+    (stratum,) = matched(rows, ["only"]).strata
+    assert stratum.totals(integers([1, 0])[None]).tolist() == [4]
+
+
+def test_each_of_several_strata_is_drawn_by_its_own_label(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(permutation_gate, "ALL_MAX", 1)
+    places = [(s, i, 0) for s in range(2) for i in range(3)]
+    scores = [[7 * i + a * a * (s + 2 * i) for a in range(3)] for s, i, _ in places]
+    rows = rows_of(places, scores, [0, 1, 2, 2, 1, 0])
+    strata = matched(rows, ["north", "south"]).strata
+    found = reference_set(strata, SEED, 50)
+    sums = np.zeros(50, dtype=np.int64)
+    for number, name in enumerate(["north", "south"]):
+        words = stream(SEED, f"perm/{name}", 150).reshape(50, 3).tolist()
+        for b, row in enumerate(words):
+            order = sorted(range(3), key=lambda at: (row[at], at))
+            own = range(3 * number, 3 * number + 3)
+            sums[b] += sum(
+                scores[own[order[i]]][rows.outcome.tolist()[own[i]]] for i in range(3)
+            )
+    observed = sum(row[a] for row, a in zip(scores, rows.outcome, strict=True))
+    assert found.observed == observed
+    assert found.count == int((sums >= observed).sum())
+
+
+def test_sums_that_64_bits_do_not_hold_are_exact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    huge = 2**62
+    places = [(0, i, 0) for i in range(3)]
+    scores = [[huge - 5 * a * i for a in range(3)] for i in range(3)]
+    rows = rows_of(places, scores, [0, 1, 2])
+    found = judged(rows, nothing(rows))
+    assert found.observed == Fraction(3 * huge - 25, 3 * UNITS)
+    monkeypatch.setattr(permutation_gate, "ALL_MAX", 5)
+    assert judged(rows, nothing(rows)).observed == found.observed
+
+
+def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
+    """Enumerate every permutation of whole tables, with nothing but Python's own."""
+    cells: dict[tuple[int, int, int, int], int] = {}
+    for at in range(len(rows.outcome)):
+        key = (int(rows.stratum[at]), int(rows.target[at]), int(rows.slot[at]))
+        nth = sum(known[:3] == key for known in cells)
+        cells[(*key, nth)] = at
+    strata: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+    for stratum in {key[0] for key in cells}:
+        mine = [key for key in cells if key[0] == stratum]
+        targets = sorted({key[1] for key in mine})
+        positions = [
+            place
+            for place in sorted({key[2:] for key in mine})
+            if all((stratum, target, *place) in cells for target in targets)
+        ]
+        if len(targets) > 1 and positions:
+            strata[stratum] = (targets, positions)
+
+    def score(chosen: dict[int, tuple[int, ...]]) -> int:
+        total = 0
+        for stratum, (targets, positions) in strata.items():
+            for own, other in zip(targets, chosen[stratum], strict=True):
+                for place in positions:
+                    at = cells[(stratum, own, *place)]
+                    theirs = cells[(stratum, other, *place)]
+                    total += int(rows.scores[theirs, rows.outcome[at]]) - baseline[at]
+        return total
+
+    ways = [
+        dict(zip(strata, orders, strict=True))
+        for orders in product(*(permutations(each) for each, _ in strata.values()))
+    ]
+    totals = [score(way) for way in ways]
+    strangers = [
+        total
+        for total, way in zip(totals, ways, strict=True)
+        if all(
+            own != other
+            for stratum, order in way.items()
+            for own, other in zip(strata[stratum][0], order, strict=True)
+        )
+    ]
+    observed = score({key: tuple(targets) for key, (targets, _) in strata.items()})
+    units = sum(len(targets) * len(at) for targets, at in strata.values())
+    return {
+        "rows": units,
+        "observed": observed,
+        "count": sum(total >= observed for total in totals),
+        "size": len(totals),
+        "wrong": Fraction(sum(strangers), len(strangers)) if strangers else None,
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    table=st.lists(
+        st.tuples(
+            st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
+            st.lists(st.integers(-9, 9), min_size=2, max_size=2),
+            st.integers(0, 1),
+            st.integers(-9, 9),
+        ),
+        min_size=1,
+        max_size=16,
+    )
+)
+def test_a_plain_enumeration_says_the_same(table: list[Any]) -> None:
+    places, scores, outcome, baseline = zip(*table, strict=True)
+    rows = rows_of(places, scores, outcome)
+    expected = plainly(rows, baseline)
+    found = judged(rows, integers(baseline))
+    assert found.rows == expected["rows"]
+    assert found.rows + found.unpartnered + found.alone == len(table)
+    if not found.rows:
+        assert found.decision == "insufficient"
+    elif found.is_exact:
+        scale = expected["rows"] * UNITS
+        assert found.observed == Fraction(expected["observed"], scale)
+        assert (found.count, found.permutations) == (
+            expected["count"],
+            expected["size"],
+        )
+        assert found.wrong == expected["wrong"] / scale
+
+
+def test_wrong_targets_are_all_the_others_where_no_draw_moved_everybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places = [(0, i, 0) for i in range(4)]
+    scores = [[3 * i + (a * i + 2) ** 2 for a in range(4)] for i in range(4)]
+    (stratum,) = matched(rows_of(places, scores, [2, 0, 1, 3]), ["only"]).strata
+    (drawn,) = stratum.drawn_orders(SEED, "perm", 1)
+    assert (drawn == np.arange(4)).any()
+    enumerated = reference_set([stratum], SEED, 1)
+    monkeypatch.setattr(permutation_gate, "ALL_MAX", 1)
+    found = reference_set([stratum], SEED, 1)
+    assert (enumerated.is_exact, found.is_exact) == (True, False)
+    assert found.wrong == enumerated.wrong
