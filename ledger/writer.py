@@ -19,6 +19,7 @@ from ledger.anchor import HighWaterMark
 from ledger.checkpoint import Checkpoint, parse_checkpoint, sign_checkpoint, split_note
 from ledger.clock import instant_text_micros, parse_instant
 from ledger.clock_watch import ClockWatch
+from ledger.collecting import uncollected
 from ledger.entry import Recorded, entry_bytes, leaf_hash
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.events import LedgerEvent, SuiteFrozen
@@ -217,12 +218,13 @@ class Writer:
     def append(self, submissions: Iterable[Submission]) -> list[Receipt | RefusedError]:
         """Stage and commit; one answer for each submission, in order."""
         answers: list[RefusedError | None] = []
-        for submission in submissions:
-            try:
-                self.stage(submission)
-                answers.append(None)
-            except RefusedError as refusal:
-                answers.append(refusal)
+        with uncollected():
+            for submission in submissions:
+                try:
+                    self.stage(submission)
+                    answers.append(None)
+                except RefusedError as refusal:
+                    answers.append(refusal)
         receipts = iter(self.commit())
         return [next(receipts) if answer is None else answer for answer in answers]
 

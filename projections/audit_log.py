@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from ledger.collecting import uncollected
 from ledger.errors import CorruptLogError
 from ledger.index import Index
 from ledger.keys.signing import VerifierKey
@@ -94,7 +95,8 @@ def judge_log(
     wanted += [notes.stated(note) for note in (asked.against, mark) if note is not None]
     with closing(Index()) as index, closing(signatures or InlineSignatures()) as signed:
         passed = EntryPass(index, blobs, {each.size for each in wanted if each})
-        _look_at_all(entries, around, passed, signed, progress)
+        with uncollected():
+            _look_at_all(entries, around, passed, signed, progress)
         signed_by_authors = signed.check(
             lambda count: progress("signatures", count, passed.tree.size)
         )

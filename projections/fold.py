@@ -5,11 +5,10 @@ unit; units that earlier stretches knew are read again as a whole; every unit is
 judged and its rows are replaced.
 """
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from ledger.clock import micros, parse_instant
+from ledger.collecting import uncollected
 from ledger.errors import CorruptLogError
 from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
@@ -60,7 +59,7 @@ class Fold:
         Each stretch is written at once, so that a crash leaves whole stretches.
         """
         size, folded = self._source.size(), 0
-        with _no_collection():
+        with uncollected():
             while True:
                 with self._tables.at_once():
                     # Another process may have folded in: ask where it stands.
@@ -154,19 +153,3 @@ class Fold:
             if id(each) in known:
                 units[known[id(each)]].extend(each)
         return stretch.groups
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from looking for cycles that events never form.
-
-    It would walk over every event that is in memory again and again, for a third
-    of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
