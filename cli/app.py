@@ -32,7 +32,9 @@ class Entry(NamedTuple):
     summary: str
 
 
-SET_UP, WRITE, READ, CHECK = "Set up", "Write", "Read", "Check and publish"
+SET_UP, WRITE, READ = "Set up", "Write", "Read"
+SERVE, CHECK = "Serve", "Check and publish"
+SECTIONS = (SET_UP, WRITE, READ, SERVE, CHECK)
 COMMANDS = {
     "init": Entry(SET_UP, "init:init", "Make a ledger, its keys and its charter."),
     "keys": Entry(SET_UP, "keys:app", "Make and show keys, and change who may sign."),
@@ -87,6 +89,11 @@ COMMANDS = {
         "rows:rows",
         "Print the scores, a row for each forecaster, horizon, slot and slice.",
     ),
+    "daemon": Entry(
+        SERVE,
+        "daemon:app",
+        "Run the process that writes to a ledger for everybody, and look after it.",
+    ),
     "verify": Entry(
         CHECK,
         "verify:verify_command",
@@ -111,7 +118,7 @@ class Commands(TaughtGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002
         """List the commands in sections, in the order in which people need them."""
-        for section in (SET_UP, WRITE, READ, CHECK):
+        for section in SECTIONS:
             with formatter.section(section):
                 formatter.write_dl(
                     [

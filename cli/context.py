@@ -18,7 +18,7 @@ from ledger.keys.signing import SignerKey
 from ledger.log import Reader, open_reader, open_writer
 from ledger.writer import Writer
 
-_LOST = (
+LOG_KEY_LOST = (
     "the log's own key is made once and no other goes on with its log, so restore it "
     "from the backup"
 )
@@ -112,7 +112,7 @@ class KeyRing:
 @contextmanager
 def writing(folder: Folder) -> Iterator[Writer]:
     """Take the ledger's lock for one command, and give its writer."""
-    log_key = read_key(folder.log_key, _LOST)
+    log_key = read_key(folder.log_key, LOG_KEY_LOST)
     with open_writer(
         folder,
         log_key,

@@ -144,12 +144,13 @@ def lock(patient: Patient) -> Diagnosis:
         return ok("lock", "free")
     try:
         with path.open("rb") as file:
-            inode = os.fstat(file.fileno()).st_ino
             try:
                 # Shared and let go at once, so that it keeps no writer out.
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return ok("lock", f"held: {_holder(inode)} writes to this ledger")
+                holder = lock_holder(path)
+                who = "another process" if holder is None else f"process {holder}"
+                return ok("lock", f"held: {who} writes to this ledger")
     except OSError as error:
         remedy = f"work as {user_name(path.stat().st_uid)}, whose file it is"
         if path.is_dir():
@@ -158,15 +159,18 @@ def lock(patient: Patient) -> Diagnosis:
     return ok("lock", "free")
 
 
-def _holder(inode: int) -> str:
-    """Return who holds a lock, as far as Linux tells."""
+def lock_holder(path: Path) -> int | None:
+    """Return the process that holds a ledger's lock, as far as Linux tells; else None."""
     locks = Path("/proc/locks")
-    for line in locks.read_text().splitlines() if locks.exists() else ():
+    if not locks.exists() or not path.exists():
+        return None
+    inode = path.stat().st_ino
+    for line in locks.read_text().splitlines():
         # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF
         words = line.split()
         if words[1] == "FLOCK" and words[-3].endswith(f":{inode}"):
-            return f"process {words[4]}"
-    return "another process"
+            return int(words[4])
+    return None
 
 
 def wal(patient: Patient) -> Diagnosis:

@@ -5,11 +5,10 @@ another order. `docs/daemon.md` shows a transcript. Nothing here does anything: 
 are the shapes, and how they are read and written.
 """
 
-from typing import Any
-
 import msgspec
 
 from ledger.errors import LedgerError, RefusedError
+from ledger.events import Question
 from ledger.writer import Receipt
 
 LINE_BYTES_MAX = 1_048_576
@@ -20,6 +19,7 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 UNKNOWN_METHOD = -32601
 BAD_PARAMS = -32602
+INTERNAL_ERROR = -32603
 # Ours: `data.code` says more, in kebab-case.
 REFUSED = -32000
 BUSY = -32001
@@ -34,31 +34,31 @@ class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The parameters of one method, by name."""
 
 
-class Nothing(Params, frozen=True):
+class Nothing(Params, frozen=True, kw_only=True):
     """No parameters: ping, head, checkpoint, status."""
 
 
-class Append(Params, frozen=True):
+class Append(Params, frozen=True, kw_only=True):
     """`append`: signed events, each an envelope; `atomic` means all of them or none."""
 
     events: tuple[msgspec.Raw, ...]
     atomic: bool = False
 
 
-class EntryAt(Params, frozen=True):
+class EntryAt(Params, frozen=True, kw_only=True):
     """`entry`: the entry at a position."""
 
     seq: int
 
 
-class ProofOf(Params, frozen=True):
+class ProofOf(Params, frozen=True, kw_only=True):
     """`proof`: that an entry is in the log; under the newest checkpoint or a `size`."""
 
     seq: int
     size: int | None = None
 
 
-class UnitNamed(Params, frozen=True):
+class UnitNamed(Params, frozen=True, kw_only=True):
     """`unit`: what the log knows of a unit."""
 
     suite: str
@@ -67,7 +67,7 @@ class UnitNamed(Params, frozen=True):
     horizon: str
 
 
-class Asked(Params, frozen=True):
+class Asked(Params, frozen=True, kw_only=True):
     """`question`: which question the daemon would open under these names.
 
     `suite`, `template` and `horizon` may be left out where one opening is configured.
@@ -85,7 +85,7 @@ class Asked(Params, frozen=True):
     tags: dict[str, str] = {}
 
 
-class OpenSeal(Params, frozen=True):
+class OpenSeal(Params, frozen=True, kw_only=True):
     """`open_seal`: open the unit of `question`, and append its forecast in one batch.
 
     `question` is what the method `question` returned, unchanged; where the unit is
@@ -93,11 +93,11 @@ class OpenSeal(Params, frozen=True):
     """
 
     suite: str
-    question: dict[str, Any]
+    question: Question
     events: tuple[msgspec.Raw, ...]
 
 
-class RowsOf(Params, frozen=True):
+class RowsOf(Params, frozen=True, kw_only=True):
     """`rows`: reporting rows, as `ledger rows --json` prints them."""
 
     suite: str | None = None

@@ -1,0 +1,262 @@
+"""`ledger daemon`: run, start and stop the process that writes for everybody."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from ledger.cli import render
+from ledger.cli.context import LOG_KEY_LOST, clock, find_ledger, state_home
+from ledger.cli.options import Json, LedgerDir
+from ledger.cli.teaching import TaughtCommand, group
+from ledger.clock import monotonic_seconds, steady_seconds
+from ledger.daemon.calling import answering, ask, sockets_of
+from ledger.daemon.doctor_disk import lock_holder
+from ledger.errors import UncheckableError, UsageError
+from ledger.folder import Folder
+from ledger.keys.keyfile import read_key
+
+_ANSWER_SECONDS = 5
+_TICK_SECONDS = 0.02
+_JOURNAL = "daemon.log"
+_PROGRAM = (sys.executable, "-c", "from ledger.cli.main import main; main()")
+
+app = group()
+Socket = Annotated[
+    str | None,
+    typer.Option(
+        "--socket",
+        metavar="PATH",
+        help="The daemon's socket (default: those of daemon.toml, the ledger's folder "
+        "and the runtime folder).",
+        show_default=False,
+    ),
+]
+Seconds = Annotated[
+    int, typer.Option("--timeout", metavar="SECONDS", min=1, help="Wait so long.")
+]
+
+
+@app.callback()
+def daemon() -> None:
+    """Run the process that writes to a ledger for everybody, and look after it.
+
+    While it runs, agents and commands hand their events to it (docs/daemon.md).
+
+    For example:
+      ledger daemon start --ledger demo
+      ledger daemon status --ledger demo
+    """
+
+
+@app.command("run", cls=TaughtCommand)
+def run(
+    *,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Where the journal goes (default: stderr)."
+        ),
+    ] = None,
+    ledger: LedgerDir = None,
+) -> None:
+    """Serve a ledger in the foreground until SIGTERM or Ctrl-C.
+
+    The journal is one JSON object a line. Exits with 1 where a commit failed: start it
+    again, and it reads what is true.
+
+    For example:
+      ledger daemon run --ledger demo
+    """
+    from ledger.daemon.journal import Journal
+    from ledger.daemon.server import Around
+    from ledger.daemon.server import run as serve
+
+    folder = find_ledger(ledger)
+    log_key = read_key(folder.log_key, LOG_KEY_LOST)
+    around = Around(
+        environment=os.environ,
+        pid=os.getpid(),
+        clock=clock(),
+        steady=steady_seconds,
+        state_home=state_home(),
+    )
+    stream: IO[str] = sys.stderr if log is None else _journal_file(Path(log))
+    code = serve(folder, log_key, around, Journal(stream, clock()))
+    if code:
+        raise typer.Exit(code)
+
+
+def _journal_file(path: Path) -> IO[str]:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    return os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace")
+
+
+@app.command("start", cls=TaughtCommand)
+def start(
+    *,
+    timeout: Seconds = 60,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Start the daemon in the background; return once it answers.
+
+    Its journal is daemon.log in the ledger's folder. A long log that was changed by
+    hand may take it minutes to read: --timeout.
+
+    For example:
+      ledger daemon start --ledger demo
+    """
+    folder = find_ledger(ledger)
+    sockets = sockets_of(folder, None, os.environ)
+    running = _answer(folder, sockets)
+    if running is not None:
+        msg = (
+            f"the daemon of {folder.path} runs already, as process {running[1]['pid']}"
+        )
+        raise UsageError(msg)
+    path = folder.path / _JOURNAL
+    with _journal_file(path) as journal:
+        begins_at = path.stat().st_size
+        child = subprocess.Popen(  # noqa: S603 - this program
+            [*_PROGRAM, "daemon", "run", "--ledger", str(folder.path.absolute())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=journal,
+            start_new_session=True,
+            cwd="/",
+        )
+    for _ in _ticks(timeout):
+        if child.poll() is not None:
+            msg = f"the daemon ended with {child.returncode}: {_last_words(path, begins_at)}"
+            raise UsageError(msg)
+        running = _answer(folder, sockets)
+        if running is not None and running[1]["pid"] == child.pid:
+            _print({"pid": child.pid, "socket": running[0]}, as_json=as_json)
+            return
+    msg = f"process {child.pid} does not answer within {timeout} s: see {path}"
+    raise UncheckableError(msg)
+
+
+@app.command("stop", cls=TaughtCommand)
+def stop(
+    *,
+    timeout: Seconds = 60,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Have the daemon answer what it was asked, and end; return once it has.
+
+    For example:
+      ledger daemon stop --ledger demo
+    """
+    folder = find_ledger(ledger)
+    running = _answer(folder, sockets_of(folder, None, os.environ))
+    holder = lock_holder(folder.lock)
+    # The lock says who writes; an answer that it is the daemon and not a command.
+    if running is None:
+        who = (
+            "nobody" if holder is None else f"process {holder}, which answers no ping,"
+        )
+        msg = f"no daemon answers for {folder.path}, and {who} writes to it"
+        raise UncheckableError(msg)
+    pid = holder or int(running[1]["pid"])
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        msg = f"process {pid} is gone: another daemon may have been started"
+        raise UncheckableError(msg) from None
+    except PermissionError:
+        msg = f"process {pid} is another user's: have that user stop it"
+        raise UsageError(msg) from None
+    for _ in _ticks(timeout):
+        if _is_gone(folder, pid, is_known=holder is not None):
+            _print({"pid": pid, "stopped": True}, as_json=as_json)
+            return
+    msg = f"process {pid} still has the ledger after {timeout} s: see {_JOURNAL}"
+    raise UncheckableError(msg)
+
+
+@app.command("status", cls=TaughtCommand)
+def status(
+    *,
+    socket: Socket = None,
+    prometheus: Annotated[
+        bool, typer.Option("--prometheus", help="Print metrics for Prometheus.")
+    ] = False,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Tell whether the daemon answers, and how it is; exit with 3 where it does not.
+
+    For example:
+      ledger daemon status --ledger demo
+      ledger daemon status --prometheus > /var/lib/node_exporter/ledger.prom
+    """
+    from ledger.daemon.gauges import exposition
+
+    folder = find_ledger(ledger)
+    sockets = sockets_of(folder, socket, os.environ)
+    path, _ = answering(folder, sockets, seconds=_ANSWER_SECONDS)
+    found = ask(path, "status", seconds=_ANSWER_SECONDS)
+    if prometheus:
+        render.document(exposition(found).rstrip("\n"))
+    else:
+        _print({"socket": path, **found}, as_json=as_json)
+
+
+def _answer(folder: Folder, sockets: list[str]) -> tuple[str, dict[str, Any]] | None:
+    try:
+        return answering(folder, sockets, seconds=_ANSWER_SECONDS)
+    except UncheckableError:
+        return None
+
+
+def _is_gone(folder: Folder, pid: int, *, is_known: bool) -> bool:
+    """Tell whether a process has let the ledger go.
+
+    Where systemd listens, a ping would only start the next one: the lock is asked.
+    """
+    if is_known:
+        return lock_holder(folder.lock) != pid
+    return _answer(folder, sockets_of(folder, None, os.environ)) is None
+
+
+def _ticks(seconds: int) -> Iterator[None]:
+    """Yield again and again for so many seconds, at the end once more."""
+    ends_at = monotonic_seconds() + seconds
+    while monotonic_seconds() < ends_at:
+        yield
+        time.sleep(_TICK_SECONDS)
+    yield
+
+
+def _last_words(path: Path, begins_at: int) -> str:
+    """Return the last line that a process wrote to the journal from there on."""
+    lines = path.read_bytes()[begins_at:].decode("utf-8", "replace").splitlines()
+    return lines[-1].removeprefix("error: ") if lines else f"{path} says nothing"
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        render.json_line(found)
+        return
+    render.facts(
+        [(name.replace("_", " "), _shown(value)) for name, value in found.items()]
+    )
+
+
+def _shown(value: object) -> object:
+    match value:
+        case dict():
+            return ", ".join(f"{name} {each}" for name, each in value.items())
+        case list():
+            return "\n".join(str(_shown(each)) for each in value) or None
+        case _:
+            return value

@@ -1,0 +1,121 @@
+"""What is decided of a request before it queues: whose signatures, and which events.
+
+None of it needs the log's state, so that the writer's thread is left for what does.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ledger import codec
+from ledger.daemon.protocol import BAD_PARAMS, FORBIDDEN, FaultError
+from ledger.daemon.sockets import AGENT
+from ledger.envelope import open_envelope
+from ledger.errors import RefusedError
+from ledger.events import SuiteFrozen
+from ledger.folder import Folder
+from ledger.keys.roster import Roster
+from ledger.suite import SuiteManifest
+from ledger.writer import Checked, Submission, Writer
+
+FORECASTS = ("ForecastSealed", "ForecastUpdated")
+# No line holds more events, and a group of commits stays of one size.
+EVENTS_MAX = 1_000
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    type: str
+
+
+_KIND = msgspec.json.Decoder(_Kind)
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """Signed events on their way to the writer."""
+
+    admitted: tuple[Checked | RefusedError, ...]
+    is_atomic: bool
+    bytes: int
+
+    @property
+    def events(self) -> int:
+        """How many they are."""
+        return len(self.admitted)
+
+    def submissions(self, writer: Writer) -> Sequence[Submission | RefusedError]:
+        """Return them in order."""
+        del writer
+        return self.admitted
+
+    def found(self, writer: Writer) -> None:
+        """Ask for nothing beside them."""
+        del writer
+
+
+def batch(
+    events: Sequence[msgspec.Raw],
+    *,
+    side: str,
+    is_atomic: bool,
+    roster: Roster,
+    folder: Folder,
+) -> Batch:
+    """Return events as they may queue; an unfit one keeps its place as a refusal.
+
+    Raises `FaultError` where this side may not send them, or there are none.
+    """
+    if not 1 <= len(events) <= EVENTS_MAX:
+        msg = f"there are {len(events)} events: send 1 to {EVENTS_MAX} at a time"
+        raise FaultError(BAD_PARAMS, msg, "bad-params")
+    admitted = tuple(admit(event, side, roster, folder) for event in events)
+    size = sum(len(memoryview(event)) for event in events)
+    return Batch(admitted=admitted, is_atomic=is_atomic, bytes=size)
+
+
+def admit(
+    event: msgspec.Raw, side: str, roster: Roster, folder: Folder
+) -> Checked | RefusedError:
+    """Return one signed event, or why it is refused.
+
+    Raises `FaultError` (`forbidden`) for an event that this side may not send.
+    """
+    try:
+        submission = open_envelope(bytes(event), roster)
+        kind = _kind(submission.payload)
+        if side == AGENT and kind not in FORECASTS:
+            msg = f"{kind[:40]!r} is refused here: this socket takes forecasts only"
+            raise FaultError(FORBIDDEN, msg, "forbidden")
+        if not submission.is_signed():
+            key = submission.author_key.hex()
+            msg = f"the signature does not verify over these bytes by the key {key}"
+            return RefusedError("bad-signature", msg)
+        if kind == "SuiteFrozen":
+            _require_pins(submission.payload, folder)
+    except RefusedError as refusal:
+        return refusal
+    return Checked.of(submission)
+
+
+def _kind(payload: bytes) -> str:
+    try:
+        return _KIND.decode(payload).type
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise RefusedError(
+            "not-canonical", f"the payload is no event: {error}"
+        ) from None
+
+
+def _require_pins(payload: bytes, folder: Folder) -> None:
+    """Refuse a suite whose pinned files are not in `blobs/`: nobody could replay it."""
+    event = codec.decode(payload)
+    if not isinstance(event, SuiteFrozen) or not isinstance(
+        event.manifest, SuiteManifest
+    ):
+        return
+    for name, digest in event.manifest.pins.items():
+        if folder.blobs.get(digest) is None:
+            msg = (
+                f"{event.suite} pins {name!r}, and no file with SHA-256 {digest} is in "
+                "blobs/: put it there, or freeze it with `ledger suite freeze`"
+            )
+            raise RefusedError("pin-unfit", msg)

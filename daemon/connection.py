@@ -1,0 +1,230 @@
+"""One client's connection: lines in, lines out, and limits on both.
+
+A client that sends a line without end, takes no answers, sends more than it waits for
+or goes away in the middle of a line costs a bounded amount of memory and nobody else
+anything.
+"""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from ledger.clock import monotonic_seconds
+from ledger.daemon.journal import Journal
+from ledger.daemon.protocol import (
+    BUSY,
+    INVALID_REQUEST,
+    LINE_BYTES_MAX,
+    FaultError,
+    fault_line,
+)
+from ledger.daemon.settings import Limits
+
+_RETRY_MS = 1_000
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Desk(Protocol):
+    """What answers lines."""
+
+    def serve(self, line: bytes, side: str, reply: Callable[[bytes], None]) -> None:
+        """Answer a line, now or later, by one call of `reply` in this thread."""
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is at the other end, as the system says."""
+
+    pid: int
+    uid: int
+
+
+class Connections:
+    """The connections of one side."""
+
+    def __init__(self, side: str, limits: Limits, desk: Desk, journal: Journal) -> None:
+        self.side = side
+        self.limits = limits
+        self.desk = desk
+        self.journal = journal
+        self.open: set[Connection] = set()
+
+    def new(self) -> "Connection":
+        """Return what the event loop makes of an accepted socket."""
+        return Connection(self)
+
+    def sweep(self) -> None:
+        """Drop those that are idle, and those that take no answers."""
+        now = monotonic_seconds()
+        for each in tuple(self.open):
+            each.drop_if_useless(now)
+
+
+class Connection(asyncio.Protocol):
+    """Splits what arrives into lines, has them served, and sends answers back."""
+
+    def __init__(self, among: Connections) -> None:
+        self._among = among
+        self._buffer = bytearray()
+        self._searched = 0  # of the buffer holds no end of a line
+        self._pending = 0
+        self._transport: asyncio.Transport | None = None
+        self._peer = Peer(pid=0, uid=-1)
+        self._line_at = monotonic_seconds()
+        self._stalled_at: float | None = None
+        self._has_ended = False  # The client sends no more; its lines are served.
+        self._is_ending = False  # Nothing more is served.
+        self._is_pumping = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Admit a client, or say that there are too many."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._peer = _peer(transport)
+        among = self._among
+        if len(among.open) >= among.limits.connections:
+            self._note("refused", reason="too-many-connections")
+            msg = f"{len(among.open)} clients are connected, and no more are allowed"
+            fault = FaultError(BUSY, msg, "busy", retry_after_ms=_RETRY_MS)
+            transport.write(fault_line(None, fault))
+            transport.close()
+            return
+        among.open.add(self)
+        self._note("connected")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a client; what it asked for is done all the same."""
+        if self in self._among.open:
+            self._among.open.discard(self)
+            self._note("disconnected", reason="" if exc is None else type(exc).__name__)
+        self._transport = None
+        self._buffer.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived."""
+        if self._is_ending or self not in self._among.open:
+            return
+        self._buffer += data
+        self._pump()
+
+    def eof_received(self) -> bool:
+        """Answer what was asked before the client stopped sending, then close."""
+        self._has_ended = True
+        self._pump()
+        self._close_if_done()
+        return True
+
+    def pause_writing(self) -> None:
+        """Read no more from a client that does not take its answers."""
+        self._stalled_at = monotonic_seconds()
+        self._listen_or_not()
+
+    def resume_writing(self) -> None:
+        """Go on with a client that took them."""
+        self._stalled_at = None
+        self._pump()
+
+    def finish(self) -> None:
+        """Serve no more; close once what was asked is answered."""
+        self._is_ending = True
+        self._listen_or_not()
+        self._close_if_done()
+
+    def abort(self) -> None:
+        """Close at once, whatever was not sent."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def drop_if_useless(self, now: float) -> None:
+        """Close an idle connection; abort one whose client takes no answers."""
+        limits = self._among.limits
+        stalled = self._stalled_at
+        if stalled is not None and now - stalled > limits.slow_seconds:
+            self._note("dropped", reason="slow")
+            self.abort()
+        elif not self._pending and now - self._line_at > limits.idle_seconds:
+            self._note("dropped", reason="idle")
+            self.abort()
+
+    def _pump(self) -> None:
+        """Serve the lines that are here, as many as may be under way at once."""
+        if self._is_pumping:  # An answer came at once, from within the loop below.
+            return
+        self._is_pumping = True
+        try:
+            while self._may_serve():
+                end = self._buffer.find(b"\n", self._searched)
+                if end < 0 or end >= LINE_BYTES_MAX:
+                    break
+                line = bytes(memoryview(self._buffer)[:end])
+                del self._buffer[: end + 1]
+                self._searched = 0
+                self._line_at = monotonic_seconds()
+                if line.strip():
+                    self._pending += 1
+                    self._among.desk.serve(line, self._among.side, self._reply)
+        finally:
+            self._is_pumping = False
+        self._refuse_long_line()
+        self._listen_or_not()
+
+    def _may_serve(self) -> bool:
+        limits = self._among.limits
+        is_open = self._transport is not None and not self._is_ending
+        return is_open and self._stalled_at is None and self._pending < limits.pending
+
+    def _refuse_long_line(self) -> None:
+        if not self._may_serve():
+            return
+        self._searched = len(self._buffer)
+        if self._searched < LINE_BYTES_MAX:
+            return
+        msg = f"the line has more than {LINE_BYTES_MAX} bytes: send fewer events in one"
+        self._note("dropped", reason="line-too-long")
+        self._send(fault_line(None, FaultError(INVALID_REQUEST, msg, "line-too-long")))
+        self._buffer.clear()
+        self.finish()
+
+    def _listen_or_not(self) -> None:
+        """Let the system hold back a client that may not send more now."""
+        if self._transport is None or self._transport.is_closing() or self._has_ended:
+            return
+        if self._may_serve():
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _reply(self, line: bytes) -> None:
+        self._pending -= 1
+        self._send(line)
+        self._pump()
+        self._close_if_done()
+
+    def _send(self, line: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(line)
+
+    def _close_if_done(self) -> None:
+        if self._pending or self._transport is None:
+            return
+        if self._is_ending or (self._has_ended and b"\n" not in self._buffer):
+            self._transport.close()
+
+    def _note(self, what: str, **facts: object) -> None:
+        side, peer = self._among.side, self._peer
+        self._among.journal.note(what, side=side, uid=peer.uid, pid=peer.pid, **facts)
+
+
+def _peer(transport: asyncio.Transport) -> Peer:
+    # Linux tells who connected; a system that does not leaves both unknown.
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return Peer(pid=0, uid=-1)
+    found = transport.get_extra_info("socket").getsockopt(
+        socket.SOL_SOCKET, option, _CREDENTIALS.size
+    )
+    pid, uid, _ = _CREDENTIALS.unpack(found)
+    return Peer(pid=pid, uid=uid)

@@ -1,0 +1,309 @@
+"""The daemon's methods: a request is read, handed to who can answer it, and answered.
+
+ping, head, checkpoint, status       from memory
+append, open_seal, unit, question    in the writer's thread, in their turn
+entry, proof, rows                   beside the writer, by readers of their own
+"""
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from ledger.checkpoint import parse_checkpoint, split_note
+from ledger.daemon import reading
+from ledger.daemon.admission import batch
+from ledger.daemon.commits import Answer, Committer, Done, Job, Outcome
+from ledger.daemon.journal import Journal
+from ledger.daemon.opening import (
+    Look,
+    Openings,
+    Sealing,
+    found_unit,
+    proposed,
+    require_seals,
+)
+from ledger.daemon.protocol import (
+    BAD_PARAMS,
+    INTERNAL_ERROR,
+    REFUSED,
+    UNKNOWN_METHOD,
+    Append,
+    Appended,
+    Asked,
+    EntryAt,
+    FaultError,
+    Id,
+    Nothing,
+    NotPlaced,
+    OpenSeal,
+    Params,
+    Placed,
+    ProofOf,
+    RowsOf,
+    UnitNamed,
+    fault_line,
+    not_placed,
+    placed,
+    read_request,
+    result_line,
+)
+from ledger.daemon.sockets import AGENT
+from ledger.errors import RefusedError
+from ledger.folder import Folder
+from ledger.suite_table import listed, nearest
+from ledger.unit import unit_name
+from ledger.writer import Receipt
+
+P = TypeVar("P", bound=Params)
+_DECODERS: dict[type[Params], msgspec.json.Decoder[Any]] = {}
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A request on its way: who asked what, and how it is answered."""
+
+    id: Id
+    params: msgspec.Raw
+    side: str
+    reply: Callable[[bytes], None]
+
+    def read(self, cls: type[P]) -> P:
+        """Return the parameters; raise `FaultError` for others than the method has."""
+        decoder = _DECODERS.get(cls)
+        if decoder is None:
+            decoder = _DECODERS[cls] = msgspec.json.Decoder(cls)
+        try:
+            params: P = decoder.decode(self.params)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            msg = f"the params are unfit: {error}"
+            raise FaultError(BAD_PARAMS, msg, "bad-params") from None
+        return params
+
+    def done(self, result: object) -> None:
+        """Answer with a result."""
+        self.reply(result_line(self.id, result))
+
+    def failed(self, fault: FaultError) -> None:
+        """Answer with an error."""
+        self.reply(fault_line(self.id, fault))
+
+
+class Methods:
+    """Answers lines."""
+
+    def __init__(
+        self,
+        *,
+        folder: Folder,
+        committer: Committer,
+        openings: Openings,
+        reads_max: int,
+        describe: Callable[[str], dict[str, Any]],
+        greet: Callable[[str], dict[str, Any]],
+        journal: Journal,
+    ) -> None:
+        """Take what answers; `describe` gives the status and `greet` a ping's answer."""
+        self._folder = folder
+        self._committer = committer
+        self._openings = openings
+        self._describe = describe
+        self._greet = greet
+        self._journal = journal
+        self._log_room = reading.ReadingRoom("reads", reads_max)
+        self._rows_room = reading.ReadingRoom("rows", reads_max)
+        self._reads: set[asyncio.Task[None]] = set()
+        self._methods: dict[str, Callable[[Call], None]] = {
+            "append": self._append,
+            "checkpoint": self._checkpoint,
+            "entry": self._entry,
+            "head": self._head,
+            "open_seal": self._open_seal,
+            "ping": self._ping,
+            "proof": self._proof,
+            "question": self._question,
+            "rows": self._rows,
+            "status": self._status,
+            "unit": self._unit,
+        }
+
+    @property
+    def reads_waiting(self) -> int:
+        """How many reads are under way."""
+        return len(self._reads)
+
+    def close(self) -> None:
+        """End the readers."""
+        self._log_room.close()
+        self._rows_room.close()
+
+    def serve(self, line: bytes, side: str, reply: Callable[[bytes], None]) -> None:
+        """Answer a line, now or later, by one call of `reply`.
+
+        A fault of this program costs the one request, and stands in the journal.
+        """
+        asked: Id = None
+        try:
+            request = read_request(line)
+            asked = request.id
+            method = self._method(request.method)
+            method(Call(id=asked, params=request.params, side=side, reply=reply))
+        except FaultError as fault:
+            reply(fault_line(asked, fault))
+        except Exception:  # noqa: BLE001 - one request must not end the others
+            self.note_fault(traceback.format_exc())
+            reply(fault_line(asked, _own_fault()))
+
+    def _method(self, name: str) -> Callable[[Call], None]:
+        method = self._methods.get(name)
+        if method is None:
+            near = nearest(name[:40], self._methods)
+            known = listed(sorted(self._methods))
+            hint = f"did you mean {near}?" if near else f"there are {known}"
+            msg = f"there is no method {name[:40]!r}: {hint}"
+            raise FaultError(UNKNOWN_METHOD, msg, "unknown-method")
+        return method
+
+    def note_fault(self, trace: str) -> None:
+        """Write down a fault of this program that cost one request."""
+        self._journal.alarm("fault", trace=trace)
+
+    # From memory.
+
+    def _ping(self, call: Call) -> None:
+        call.read(Nothing)
+        call.done(self._greet(call.side))
+
+    def _head(self, call: Call) -> None:
+        call.read(Nothing)
+        note = self._committer.standing.note
+        stated = parse_checkpoint(split_note(note)[0])
+        text = stated.text().split("\n")
+        call.done({"origin": text[0], "size": stated.size, "root": text[2]})
+
+    def _checkpoint(self, call: Call) -> None:
+        call.read(Nothing)
+        call.done({"checkpoint": self._committer.standing.note})
+
+    def _status(self, call: Call) -> None:
+        call.read(Nothing)
+        call.done(self._describe(call.side))
+
+    # In the writer's thread.
+
+    def _append(self, call: Call) -> None:
+        params = call.read(Append)
+        job = batch(
+            params.events,
+            side=call.side,
+            is_atomic=params.atomic,
+            roster=self._committer.roster,
+            folder=self._folder,
+        )
+        self._submit(call, job, _appended)
+
+    def _open_seal(self, call: Call) -> None:
+        params = call.read(OpenSeal)
+        seals = batch(
+            params.events,
+            side=AGENT,  # Forecasts alone, whoever sends them.
+            is_atomic=True,
+            roster=self._committer.roster,
+            folder=self._folder,
+        )
+        try:
+            forecasts = require_seals(seals.admitted)
+        except RefusedError as refusal:
+            raise FaultError(REFUSED, refusal.message, refusal.code) from None
+        job = Sealing(
+            openings=self._openings,
+            suite=params.suite,
+            question=params.question,
+            seals=forecasts,
+            bytes=seals.bytes,
+        )
+        self._submit(call, job, _opened)
+
+    def _unit(self, call: Call) -> None:
+        named = call.read(UnitNamed)
+        name = unit_name(named.suite, named.template, named.id, named.horizon)
+        look = partial(found_unit, suite=named.suite, name=name)
+        self._submit(call, Look(ask=look), _found)
+
+    def _question(self, call: Call) -> None:
+        asked = call.read(Asked)
+        look = partial(proposed, openings=self._openings, asked=asked)
+        self._submit(call, Look(ask=look), _found)
+
+    def _submit(self, call: Call, job: Job, shaped: Callable[[Done], object]) -> None:
+        def reply(answer: Answer) -> None:
+            if isinstance(answer, FaultError):
+                call.failed(answer)
+            else:
+                call.done(shaped(answer))
+
+        self._committer.submit(job, reply)
+
+    # Beside the writer.
+
+    def _entry(self, call: Call) -> None:
+        asked = call.read(EntryAt)
+        self._read(call, self._log_room, partial(reading.entry, self._folder, asked))
+
+    def _proof(self, call: Call) -> None:
+        asked = call.read(ProofOf)
+        self._read(call, self._log_room, partial(reading.proof, self._folder, asked))
+
+    def _rows(self, call: Call) -> None:
+        asked = call.read(RowsOf)
+        self._read(call, self._rows_room, partial(reading.rows, self._folder, asked))
+
+    def _read(
+        self, call: Call, room: reading.ReadingRoom, answer: Callable[[], Any]
+    ) -> None:
+        task = asyncio.get_running_loop().create_task(
+            self._answered(call, room, answer)
+        )
+        self._reads.add(task)
+        task.add_done_callback(self._reads.discard)
+
+    async def _answered(
+        self, call: Call, room: reading.ReadingRoom, answer: Callable[[], Any]
+    ) -> None:
+        try:
+            call.done(await room.ask(answer))
+        except FaultError as fault:
+            call.failed(fault)
+        except Exception:  # noqa: BLE001 - as in `serve`
+            self.note_fault(traceback.format_exc())
+            call.failed(_own_fault())
+
+
+def _outcome(outcome: Outcome) -> Placed | NotPlaced:
+    return placed(outcome) if isinstance(outcome, Receipt) else not_placed(outcome)
+
+
+def _appended(done: Done) -> Appended:
+    return Appended(receipts=tuple(map(_outcome, done.outcomes)), checkpoint=done.note)
+
+
+def _opened(done: Done) -> dict[str, object]:
+    """Return the receipts of a sealing: of the opening, where there was one, apart."""
+    outcomes = [_outcome(each) for each in done.outcomes]
+    seals = len(outcomes) - done.found
+    return {
+        "opened": outcomes[0] if seals else None,
+        "receipts": outcomes[seals:],
+        "checkpoint": done.note,
+    }
+
+
+def _found(done: Done) -> object:
+    return done.found
+
+
+def _own_fault() -> FaultError:
+    msg = "the daemon failed at this request: its journal says where"
+    return FaultError(INTERNAL_ERROR, msg, "internal-error")

@@ -1,0 +1,123 @@
+"""What is read from the log beside the writer: entries, proofs and rows.
+
+Each kind has one thread with its own connection, so that a long answer holds up no
+commit and no short one; what waits for a thread is bounded.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ledger.checkpoint import InclusionProof, parse_checkpoint, split_note
+from ledger.daemon.protocol import (
+    BAD_PARAMS,
+    BUSY,
+    UNAVAILABLE,
+    EntryAt,
+    FaultError,
+    ProofOf,
+    RowsOf,
+)
+from ledger.errors import LedgerError, UsageError
+from ledger.folder import Folder
+from ledger.log import Reader, open_reader
+from ledger.merkle import inclusion_proof
+
+_RETRY_MS = 200
+
+
+class ReadingRoom:
+    """A thread with a bounded queue before it."""
+
+    def __init__(self, name: str, waiting_max: int) -> None:
+        """Name the thread; at most so many requests wait for it."""
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+        self._waiting_max = waiting_max
+        self.waiting = 0
+
+    async def ask(self, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any result
+        """Return what `answer` returns, called in the thread.
+
+        Raises `FaultError`: `busy` where too much waits, and what the log's own errors
+        say.
+        """
+        if self.waiting >= self._waiting_max:
+            msg = f"{self.waiting} reads wait already: try again in {_RETRY_MS} ms"
+            raise FaultError(BUSY, msg, "busy", retry_after_ms=_RETRY_MS)
+        self.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+        except UsageError as error:
+            raise FaultError(BAD_PARAMS, str(error), "bad-params") from None
+        except FaultError:
+            raise
+        except LedgerError as error:
+            raise FaultError(UNAVAILABLE, str(error), "unavailable") from None
+        finally:
+            self.waiting -= 1
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what is begun."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def entry(folder: Folder, asked: EntryAt) -> dict[str, object]:
+    """Return an entry with all that it takes to check it; raise `FaultError` for none."""
+    with open_reader(folder) as reader:
+        row = next(reader.store.rows(asked.seq, asked.seq + 1), None)
+    if row is None:
+        msg = f"the log has no entry {asked.seq}"
+        raise FaultError(BAD_PARAMS, msg, "no-entry")
+    return {
+        "seq": row.seq,
+        "event_id": row.event_id.hex(),
+        "received_at": row.received_at,
+        "author_key": row.author.hex(),
+        "signature": b64encode(row.sig).decode(),
+        "leaf": b64encode(row.leaf).decode(),
+        "payload": b64encode(row.payload).decode(),
+    }
+
+
+def proof(folder: Folder, asked: ProofOf) -> dict[str, object]:
+    """Return a `c2sp.org/tlog-proof@v1` that an entry is in the log.
+
+    Raises `FaultError` for an entry that is not under the checkpoint, and for a size of
+    which no checkpoint is stored.
+    """
+    with open_reader(folder) as reader:
+        note = _note(reader, asked.size)
+        size = parse_checkpoint(split_note(note)[0]).size
+        if not 0 <= asked.seq < size:
+            msg = f"entry {asked.seq} is not under the checkpoint of {size} entries"
+            raise FaultError(BAD_PARAMS, msg, "no-entry")
+        hashes = inclusion_proof(reader.store.leaves(0, size), asked.seq)
+    proved = InclusionProof(index=asked.seq, hashes=tuple(hashes), note=note)
+    return {"proof": proved.text()}
+
+
+def _note(reader: Reader, size: int | None) -> str:
+    head = reader.store.head()
+    if size in {None, head.size}:
+        return head.note
+    for stored, note in reader.store.checkpoints():
+        if stored == size:
+            return note
+    msg = f"no checkpoint of {size} entries is stored: leave `size` out for the newest"
+    raise FaultError(BAD_PARAMS, msg, "no-checkpoint")
+
+
+def rows(folder: Folder, asked: RowsOf) -> list[dict[str, Any]]:
+    """Return reporting rows, the tables caught up with the log first."""
+    # Only who asks for rows pays for what computes them.
+    from ledger.projections.stored import open_report
+
+    with (
+        open_reader(folder) as reader,
+        open_report(folder, reader.store) as report,
+    ):
+        return report.rows(
+            suite=asked.suite, forecaster=asked.forecaster, slot=asked.slot, by=asked.by
+        )
