@@ -59,7 +59,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     """A suite version, its units and vectors, its findings, and the past of its pool.
 
     `past` is by the answers of its questions. `traits` has the suite's own units
-    first, row by row, and then those of the pool that are others'.
+    first, row by row, and then those of the pool that are others'. `opened` is where
+    each hidden vector was opened, by its position, if anything is recalibrated.
     """
 
     suite: SuiteVersion
@@ -71,6 +72,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     findings: Findings
     traits: Traits
     past: dict[tuple[str, ...], Past]
+    opened: dict[int, int]
 
 
 def read_board(
@@ -95,6 +97,7 @@ def read_board(
         findings=_read_findings(connection, suite, units),
         traits=traits,
         past=past,
+        opened=_read_opened(connection, suite),
     )
 
 
@@ -164,6 +167,18 @@ def _vector_codes(texts: list[str]) -> Integers:
     """Return the number of each text among those that state a vector; -1 for none."""
     stated = np.array([bool(text) for text in texts], dtype=np.bool_)
     return np.where(stated, np.cumsum(stated) - 1, -1)
+
+
+def _read_opened(connection: sqlite3.Connection, suite: SuiteVersion) -> dict[int, int]:
+    if not any(each.of for each in suite.manifest.competitors):
+        return {}
+    place = "created_us" if suite.is_claimed else "seq"
+    sql = (
+        f"SELECT f.seq, o.{place} FROM forecasts f "  # noqa: S608 - one of two columns
+        "JOIN forecasts o ON o.seq = f.opened_seq "
+        "JOIN questions q ON q.unit = f.unit WHERE q.suite = ?"
+    )
+    return dict(connection.execute(sql, (suite.name,)))
 
 
 _FINDINGS = """SELECT x.unit, x.rule, ifnull(f.forecaster, '')

@@ -39,13 +39,15 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 class Computed(msgspec.Struct, frozen=True, kw_only=True):
     """What one computed competitor says: one row a place.
 
-    `code` is which of the `distinct` vectors, `scores` are `NEVER` where the unit is
-    not resolved.
+    `code` is which of the `distinct` vectors, -1 where it says nothing, `scores` are
+    `NEVER` where the unit is not resolved. `is_mirror` is 1 where it has a vector beside
+    each that its source sealed; else its own vectors stand at the units' own places.
     """
 
     code: Integers
     distinct: list[tuple[int, ...]]
     scores: ScoreColumns
+    is_mirror: int = 0
 
 
 def places_of(board: Board) -> Places:
@@ -70,10 +72,10 @@ def _numbered(size: int, chosen: Integers, first: int) -> Integers:
 
 
 def compute(board: Board, places: Places) -> dict[str, Computed]:
-    """Return what each computed competitor of a suite says, by its name."""
+    """Return what the past rates of a suite say, by the competitors' names."""
     manifest, units = board.suite.manifest, board.units
     names = [each for each in manifest.competitors if is_computed(each, manifest)]
-    said = {each.name: _Said(len(places.unit)) for each in names}
+    said = {each.name: Said(len(places.unit)) for each in names}
     asked = units.answers[places.unit]
     for code in np.unique(asked).tolist() if names else ():
         rows = np.flatnonzero(asked == code)
@@ -90,7 +92,7 @@ def compute(board: Board, places: Places) -> dict[str, Computed]:
     return {name: each.whole() for name, each in said.items()}
 
 
-class _Said:
+class Said:
     """What one competitor says, as far as it was computed."""
 
     def __init__(self, size: int) -> None:
@@ -145,4 +147,6 @@ def baseline_rows(
         texts = [" ".join(map(str, vector)) for vector in said.distinct]
         codes = said.code[first].tolist()
         for seq, unit, is_own, code in zip(*listed, codes, strict=True):
-            yield BaselineRow(name, seq, unit, is_own, texts[code])
+            if code >= 0:
+                own_here = max(is_own, said.is_mirror)
+                yield BaselineRow(name, seq, unit, own_here, texts[code])

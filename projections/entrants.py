@@ -1,32 +1,39 @@
 """Entrants: what each competitor has on each unit of a suite, in one slot.
 
-A principal's vectors come from its chains; a computed competitor has one vector a
-unit, at the unit's own place. Either way the baselines stand beside it at the places
-of the very same vectors, weighted as these are.
+A principal's vectors come from its chains, and so do those of what recalibrates it;
+another computed competitor has one vector a unit, at the unit's own place. Either way
+the computed baselines stand beside it at the places of the very same vectors, weighted
+as these are; one that somebody seals, or that recalibrates such a one, has its own.
 """
 
 import msgspec
 import numpy as np
 
+from ledger.errors import UsageError
 from ledger.projections import slots
 from ledger.projections.board import Board
 from ledger.projections.columns import Flags, Integers
 from ledger.projections.computed import Computed, Places, compute, places_of
 from ledger.projections.lineage import INITIAL
+from ledger.projections.recalibrated import origin_of, recalibrate
 from ledger.projections.scores import ScoreColumns
 from ledger.projections.slotted import Chosen, Slotted, slotted
 from ledger.suite import Competitor
+from ledger.suite_table import listed
 
 
 class Entrant(msgspec.Struct, frozen=True, kw_only=True):
     """A competitor on all units of a suite, in one slot, and its baselines there.
 
-    `mine` are the rows of its vectors on the board, those that do not count included;
-    None for a computed one. `baselines` are by name: what the slot would have scored
+    `origin` is whose vectors its own go back to: the one that it recalibrates, or itself.
+    `mine` are the rows of these on the board, those that do not count included; None
+    where they are computed. `baselines` are by name: what the slot would have scored
     with the baseline's vectors, which are in `spoken`.
     """
 
     competitor: Competitor
+    origin: Competitor
+    slot: str
     chosen: Chosen
     slotted: Slotted
     has_eligible: Flags
@@ -42,7 +49,11 @@ class Field:
     def __init__(self, board: Board) -> None:
         self.board = board
         self.places: Places = places_of(board)
-        self.computed: dict[str, Computed] = compute(board, self.places)
+        rates = compute(board, self.places)
+        self.computed: dict[str, Computed] = {
+            **rates,
+            **recalibrate(board, self.places, rates),
+        }
 
     def competes(self, competitor: Competitor) -> bool:
         """Tell whether a competitor can have rows: it seals, or is computed."""
@@ -61,18 +72,23 @@ class Field:
 
         Raises `UsageError` for a slot that there is not.
         """
-        if competitor.principal is None:
-            mine, chosen = None, self._computed(competitor, slot)
-            has_eligible = self.board.units.own_eligible
+        origin = origin_of(competitor, self.board.suite.manifest)
+        mine = None if origin.principal is None else self._of(competitor, budget)
+        if mine is None:
+            chosen, has_eligible = (
+                self._computed(competitor, slot),
+                self.board.units.own_eligible,
+            )
         else:
-            mine = self._of(competitor, budget)
-            chosen = self._sealed(mine, slot)
+            chosen = self._sealed(competitor, mine, slot)
             counts = mine[self.board.vectors.eligible[mine]]
             has_eligible = np.zeros(len(self.board.units.number), dtype=np.bool_)
             has_eligible[self.board.vectors.unit[counts]] = True
         spoken = self._baselines(chosen, slot)
         return Entrant(
             competitor=competitor,
+            origin=origin,
+            slot=slot,
             chosen=chosen,
             slotted=slotted(self.board, chosen),
             has_eligible=has_eligible,
@@ -84,15 +100,35 @@ class Field:
             places=self.places,
         )
 
+    def beside(self, entrant: Entrant, name: str) -> Slotted:
+        """Return what another competitor scored in the slot of an entrant, unit by unit.
+
+        A computed one is asked at the places of the entrant's vectors, weighted as
+        these are: it knows as much of the past. Raises `UsageError` for a name that has
+        no vectors in this suite.
+        """
+        known = entrant.baselines.get(name)
+        if known is not None:
+            return known
+        other = self.board.suite.manifest.competitor(name)
+        if other is None or not self.competes(other):
+            competitors = self.board.suite.manifest.competitors
+            names = [each.name for each in competitors if self.competes(each)]
+            msg = f"{name!r} has no vectors to compare with: of {listed(names)} one has"
+            raise UsageError(msg)
+        return slotted(self.board, self._beside(entrant.chosen, entrant.slot, other))
+
     def _of(self, competitor: Competitor, budget: str | None = None) -> Integers:
+        """Return the rows of the vectors that a competitor, or its origin, sealed."""
         vectors = self.board.vectors
-        code = vectors.forecasters.get(competitor.name, -1)
+        origin = origin_of(competitor, self.board.suite.manifest)
+        code = vectors.forecasters.get(origin.name, -1)
         rows = np.flatnonzero(vectors.forecaster == code)
         if budget is not None:
             rows = rows[vectors.budget.code[rows] == vectors.budget.names.index(budget)]
         return rows
 
-    def _sealed(self, mine: Integers, slot: str) -> Chosen:
+    def _sealed(self, competitor: Competitor, mine: Integers, slot: str) -> Chosen:
         """Return which of a competitor's vectors the slot takes, with their weights.
 
         None of a chain of which it would take one that is still hidden: whoever hid
@@ -106,9 +142,13 @@ class Field:
         withheld = unit[(weight > 0) & vectors.is_withheld[rows]]
         is_taken = (weight > 0) & ~np.isin(unit, withheld)
         rows, weight = rows[is_taken], weight[is_taken]
+        unit, place = vectors.unit[rows], self.places.of_vector[rows]
+        if competitor.name in self.computed:
+            said = self.computed[competitor.name]
+            return said_at(said, place, unit, vectors.sealed_us[rows], weight)
         return Chosen(
-            unit=vectors.unit[rows],
-            place=self.places.of_vector[rows],
+            unit=unit,
+            place=place,
             sealed_us=vectors.sealed_us[rows],
             weight=weight,
             code=vectors.code[rows],
@@ -148,26 +188,27 @@ class Field:
         )
 
     def _baselines(self, chosen: Chosen, slot: str) -> dict[str, Chosen]:
-        """Return the reference and the baselines of a role beside some vectors."""
+        """Return the reference, the baselines and the incumbent beside some vectors."""
         manifest = self.board.suite.manifest
-        found = {}
-        for each in manifest.competitors:
-            if each.role is None and each.name != manifest.scoring.reference:
-                continue
-            if each.name in self.computed:
-                theirs = said_at(
-                    self.computed[each.name],
-                    chosen.place,
-                    chosen.unit,
-                    chosen.sealed_us,
-                    chosen.weight,
-                )
-            elif each.principal is not None:
-                theirs = self._sealed(self._of(each), slot)
-            else:
-                continue
-            found[each.name] = theirs
-        return found
+        named = {manifest.scoring.reference, manifest.incumbent}
+        return {
+            each.name: self._beside(chosen, slot, each)
+            for each in manifest.competitors
+            if (each.role or each.name in named) and self.competes(each)
+        }
+
+    def _beside(self, chosen: Chosen, slot: str, other: Competitor) -> Chosen:
+        """Return the vectors of another competitor that go with some vectors."""
+        origin = origin_of(other, self.board.suite.manifest)
+        if origin.principal is not None:
+            return self._sealed(other, self._of(other), slot)
+        return said_at(
+            self.computed[other.name],
+            chosen.place,
+            chosen.unit,
+            chosen.sealed_us,
+            chosen.weight,
+        )
 
 
 def said_at(

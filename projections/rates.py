@@ -74,7 +74,7 @@ def integrity(sample: Sample, counts: Counts) -> dict[str, Shown]:
 
 def findings(sample: Sample) -> dict[str, int]:
     """Return how many findings each rule has, on a forecaster's vectors and records."""
-    found, name = sample.board.findings, sample.entrant.competitor.name
+    found, name = sample.board.findings, sample.entrant.origin.name
     rows = rows_among(found.unit, sample.declared)
     mine = found.forecasters.get(name, -1)
     about = (found.forecaster[rows] == mine) | (found.forecaster[rows] < 0)

@@ -71,7 +71,7 @@ class Report:
             known = {each.name for of in chosen for each in of.manifest.competitors}
             msg = (
                 f"{forecaster!r} has no rows: of {listed(sorted(known))}, those have "
-                "that seal or are past rates without a half-life"
+                "that seal, or are computed from the past"
             )
             raise UsageError(msg)
         return found

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from ledger.projections.board import Board
-from ledger.projections.columns import NEVER, Flags, Integers
+from ledger.projections.columns import NEVER, Flags, Integers, integers
 from ledger.projections.scores import ScoreColumns
 from ledger.projections.slots import weighted_means
 
@@ -108,3 +108,14 @@ def _extreme(size: int, chosen: Chosen, which: np.ufunc, start: int) -> Integers
     found = np.full(size, start, dtype=np.int64)
     which.at(found, chosen.unit, chosen.sealed_us)
     return found
+
+
+def said_of(
+    distinct: list[tuple[int, ...]], code: Integers, answer: Integers
+) -> Integers:
+    """Return what vectors say of an answer each, in parts per million."""
+    # Few vectors are distinct: each is looked into once.
+    widest = max((len(each) for each in distinct), default=1)
+    pairs, which = np.unique(code * widest + answer, return_inverse=True)
+    stated = [distinct[pair // widest][pair % widest] for pair in pairs.tolist()]
+    return integers(stated)[which.reshape(-1)]

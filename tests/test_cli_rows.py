@@ -29,6 +29,7 @@ def test_rows_are_one_array_of_json(console: Console) -> None:
     found = console.here("rows", "--json").object
     assert [(each["forecaster"], each["horizon"]) for each in found] == [
         ("native", None),
+        ("native-calibrated", None),
         ("past-rate", None),
         ("own-routine", None),
     ]
@@ -42,7 +43,12 @@ def test_people_see_skill_first_and_forecasts_apart_from_targets(
     assert heading.startswith("piper-self@v1: track self, preregistered, pre_pilot")
     assert heads.split()[:5] == ["forecaster", "part", "slot", "skill", "Brier"]
     assert heads.index("forecasts") < heads.index("targets")
-    assert [line.split()[0] for line in lines] == ["native", "past-rate", "own-routine"]
+    assert [line.split()[0] for line in lines] == [
+        "native",
+        "native-calibrated",
+        "past-rate",
+        "own-routine",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -508,7 +508,6 @@ def test_only_what_was_asked_for_is_returned() -> None:
             "'other@v1' was never frozen here; frozen are: history",
         ),
         ({"forecaster": "nobody"}, "'nobody' has no rows: of native, "),
-        ({"forecaster": "native-calibrated"}, "'native-calibrated' has no rows"),
     ],
 )
 def test_what_is_not_there_is_refused(asked: dict[str, str], sentence: str) -> None:
@@ -682,7 +681,7 @@ def test_where_the_reference_is_not_computed_there_is_no_frozen_skill() -> None:
     assert value(row(history), "bss_frozen") == "not_declared"
     assert value(row(history), "skill_vs_r2_bits") == "not_declared"
     found = {each["forecaster"] for each in rows(history)}
-    assert found == {"native", "past-rate", "rival"}
+    assert found == {"native", "native-calibrated", "past-rate", "rival"}
 
 
 def test_interquartile_means_stand_beside_the_mean_with_the_extremes_of_clusters() -> (
