@@ -47,8 +47,11 @@ def methods_unfit(suite: Suite) -> Iterator[Gap]:
             if not competitor.gives(key):
                 what = f"is missing, and {method} needs it"
                 yield competitor.gap(key, what, _REMEDIES[key])
+        # Somebody may seal what they recalibrated: then it says of whom.
+        is_sealed_calibration = competitor.text("layer") == "calibrated"
+        sealed = ("of",) if is_sealed_calibration else ()
         for key in dict.fromkeys(key for keys in _ALLOWED.values() for key in keys):
-            if competitor.gives(key) and key not in _ALLOWED.get(method or "", ()):
+            if competitor.gives(key) and key not in _ALLOWED.get(method or "", sealed):
                 who = f"{method} has no use for it" if method else "there is no method"
                 yield competitor.gap(key, f"is given, and {who}", "leave it out")
         layer = competitor.text("layer")
@@ -83,7 +86,11 @@ def priors_unfit(suite: Suite) -> Iterator[Gap]:
 
 
 def roles_unfit(suite: Suite) -> Iterator[Gap]:
-    """Yield a gap where two serve as one baseline, or an oracle as any."""
+    """Yield a gap where two serve as one baseline, or an oracle as any.
+
+    An oracle knows what no forecaster can: whoever is measured against one, or made
+    from one, is measured by hindsight.
+    """
     for role in ("r1", "r2"):
         for other in _with_role(suite, role)[1:]:
             yield other.gap("role", f"is {role} a second time", "keep one")
@@ -91,11 +98,47 @@ def roles_unfit(suite: Suite) -> Iterator[Gap]:
         if competitor.text("layer") == "oracle" and competitor.gives("role"):
             what = "is given to an oracle, which is never a baseline"
             yield competitor.gap("role", what, "leave it out")
+    naming = [(suite.top.table("scoring"), "reference", "name a past-only baseline")]
+    naming += [(suite.top, "incumbent", "name what forecasts without hindsight")]
+    naming += [(each, "of", "name what is sealed") for each in suite.competitors]
+    for table, key, remedy in naming:
+        named = suite.competitor(table.text(key))
+        if named is not None and named.text("layer") == "oracle":
+            what = f"is {table.text(key)}, an oracle, which is never a baseline"
+            yield table.gap(key, what, remedy)
+
+
+def layers_unfit(suite: Suite) -> Iterator[Gap]:
+    """Yield a gap for each layer whose honest name needs more than the competitor says.
+
+    What is calibrated or fitted is no native skill: a row says what it was made from.
+    """
+    for competitor in suite.competitors:
+        layer = competitor.text("layer")
+        is_sealed = competitor.gives("principal")
+        if layer == "calibrated" and is_sealed and not competitor.gives("of"):
+            what = "is missing, and what is calibrated names its source"
+            yield competitor.gap("of", what, _REMEDIES["of"])
+        if layer == "fitted" and not competitor.gives("inputs"):
+            what = "is missing, and what is fitted says on what"
+            yield competitor.gap("inputs", what, 'write ["features", "native"], say')
+
+
+def fill_unfit(suite: Suite) -> Iterator[Gap]:
+    """Yield a gap where the time before a first vector would have no baseline's.
+
+    Only what is computed from the past alone stands where a unit was opened.
+    """
     scoring = suite.top.table("scoring")
-    reference = suite.competitor(scoring.text("reference"))
-    if reference is not None and reference.text("layer") == "oracle":
-        what = "is an oracle, which is never a baseline"
-        yield scoring.gap("reference", what, "name a past-only baseline")
+    source = suite.competitor(scoring.text("reference"))
+    for _ in suite.competitors:
+        if source is not None and source.gives("method") and source.gives("of"):
+            source = suite.competitor(source.text("of"))
+    is_sealed = source is not None and source.text("method") != "past_rate"
+    if scoring.sound.get("baseline_fill") and is_sealed:
+        what = f"is true, and {scoring.text('reference')} waits for who seals"
+        remedy = "write false, or let a past_rate be the reference"
+        yield scoring.gap("baseline_fill", what, remedy)
 
 
 def _with_role(suite: Suite, role: str) -> list[Table]:
