@@ -1,11 +1,19 @@
-"""The entry point: `ledger`. It is quick where there is nothing to do."""
+"""The entry point: `ledger`. It is quick where there is nothing to do.
 
+`ledger hook` is called before every dispatch of an agent, so it goes its own way from
+here: nothing that makes a command line is imported for it.
+"""
+
+import os
 import sys
 
 from ledger import __version__
 
 # What a shell reports of an interrupted process; `failure` says so once it is imported.
 _INTERRUPTED = 130
+# What people do with hooks; everything else after `ledger hook` is a runtime's call.
+_MANAGING = {"install", "uninstall", "status", "--help", "-h"}
+_STDOUT, _STDERR = 1, 2
 
 
 def main() -> None:
@@ -14,6 +22,8 @@ def main() -> None:
         # Where it cannot be said, the commands' own way to say so comes next.
         if sys.argv[1:] in (["--version"], ["-V"]) and _is_said():
             return
+        if sys.argv[1:2] == ["hook"] and not _MANAGING & set(sys.argv[2:3]):
+            _hook(sys.argv[2:])
         from ledger.cli.app import run
 
         run()
@@ -27,6 +37,28 @@ def _is_said() -> bool:
     try:
         sys.stdout.write(f"ledger {__version__}\n")
         sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _hook(arguments: list[str]) -> None:
+    """Answer the payload of an agent runtime, and end at once."""
+    from ledger.daemon.hook import answer
+
+    made = answer(arguments)
+    _write(_STDERR, made.said)
+    # A block that cannot be said on stdout is said by the exit status.
+    is_said = _write(_STDOUT, made.shown)
+    # Nothing is left to tidy up, and the interpreter would take its time over it.
+    os._exit(made.code if is_said else made.code_unsaid)
+
+
+def _write(descriptor: int, text: str) -> bool:
+    content = f"{text}\n".encode("utf-8", "backslashreplace") if text else b""
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
     except OSError:
         return False
     return True

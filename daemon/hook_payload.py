@@ -1,9 +1,14 @@
-"""What an agent runtime told the hook: which work, at which moment of its life.
+"""What an agent runtime tells the hook: which work, at which moment of its life.
 
-On the hook's start-up path: nothing that is slow to import may be imported here.
+A dialect is a function that returns what a payload says, or None where it is not one
+of its own. `docs/hooks.md` has a table of them; the samples that they were written
+from are in `tests/hook_payloads/`. On the hook's start-up path: nothing that is slow to
+import may be imported here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from ledger.daemon.hook_text import canonical, read_json
 
 Payload = Mapping[str, object]
 
@@ -83,3 +88,262 @@ def part(payload: Payload, name: str) -> Payload:
     """Return an object inside a payload; an empty one where there is none."""
     found = payload.get(name)
     return found if isinstance(found, dict) else {}
+
+
+PIPER_MOMENTS = {
+    "pre_dispatch": DISPATCH,
+    "update": UPDATE,
+    "post_dispatch": FINISHED,
+    "cancelled": CANCELED,
+    "timed_out": TIMED_OUT,
+    "probe": PROBE,
+}
+# Claude Code called its tool Task until 2.1, and users' matchers still do.
+_CLAUDE_TOOLS = ("Agent", "Task")
+# A response that says so speaks of a run which has only begun.
+_BEGUN = ("async_launched", "teammate_spawned", "remote_launched")
+_MOMENTS = {
+    "PreToolUse": DISPATCH,
+    "BeforeTool": DISPATCH,
+    "PostToolUse": FINISHED,
+    "AfterTool": FINISHED,
+    "PostToolUseFailure": FAILED,
+    "SubagentStart": STARTED,
+    "SubagentStop": FINISHED,
+}
+_OF_AGENTS = ("SubagentStart", "SubagentStop")
+
+
+def recognised(payload: object) -> Delivery | None:
+    """Return what a payload says, or None where no dialect knows it.
+
+    Whoever stands between a runtime and the hook may add an object `ledger`, with what
+    the runtime has no place for: `dispatch_key`, `task_sha256`, `forecast`.
+    """
+    if not isinstance(payload, dict):
+        return None
+    for dialect in DIALECTS:
+        delivery = dialect(payload)
+        if delivery is not None:
+            delivery.said = {**delivery.said, **part(payload, "ledger")}
+            return delivery
+    return None
+
+
+def piper(payload: Payload) -> Delivery | None:
+    """Read Piper's own contract: `event` is one of `PIPER_MOMENTS`."""
+    moment = PIPER_MOMENTS.get(text(payload.get("event")))
+    if moment is None:
+        return None
+    run = part(payload, "run")
+    task = payload.get("task")
+    # The dispatcher's key is all that its payloads must have in common.
+    own = text(payload.get("dispatch_key"))
+    return Delivery(
+        "piper",
+        moment,
+        payload,
+        session="" if own else text(run.get("session")),
+        key=own or text(run.get("key")),
+        task=task if isinstance(task, str) else None,
+    )
+
+
+def cursor(payload: Payload) -> Delivery | None:
+    """Read Cursor's subagent hooks; its documented payload has no event's name."""
+    if "subagent_type" not in payload or "parent_conversation_id" not in payload:
+        return None
+    is_stop = text(payload.get("hook_event_name")) == "subagentStop"
+    return Delivery(
+        "cursor",
+        _cursor_end(payload) if is_stop else DISPATCH,
+        payload,
+        session=text(payload.get("parent_conversation_id")),
+        key=text(payload.get("tool_call_id")),
+        agent=text(payload.get("subagent_id")),
+        role=text(payload.get("subagent_type")),
+        task=text(payload.get("task")),
+    )
+
+
+def _cursor_end(payload: Payload) -> str:
+    status = text(payload.get("status"))
+    return {"error": FAILED, "aborted": CANCELED}.get(status, FINISHED)
+
+
+def openhands(payload: Payload) -> Delivery | None:
+    """Read OpenHands, which says `event_type` and `working_dir`."""
+    if "event_type" not in payload or "working_dir" not in payload:
+        return None
+    given = part(payload, "tool_input")
+    tasks = part(given, "tasks")
+    # One call may delegate several tasks: they are one dispatch, whose text is them all.
+    task = (
+        text(next(iter(tasks.values())))
+        if len(tasks) == 1
+        else canonical(tasks).decode()
+    )
+    is_dispatch = payload.get("tool_name") == "delegate" and bool(tasks)
+    # It has an object for whatever whoever runs it wants to say.
+    said = {**part(payload, "metadata"), **given}
+    return _tool("openhands", payload, said, task, event="event_type", of=is_dispatch)
+
+
+def gemini(payload: Payload) -> Delivery | None:
+    """Read Gemini's tool hooks, which give no id of the call."""
+    if text(payload.get("hook_event_name")) not in ("BeforeTool", "AfterTool"):
+        return None
+    given = part(payload, "tool_input")
+    is_dispatch = payload.get("tool_name") == "invoke_agent"
+    role = text(given.get("agent_name"))
+    task = text(given.get("prompt"))
+    return _tool("gemini", payload, given, task, of=is_dispatch, role=role)
+
+
+def copilot(payload: Payload) -> Delivery | None:
+    """Read Copilot in both cases: `toolName`, or `tool_name` with a `timestamp`."""
+    if "timestamp" not in payload:
+        return None
+    if "sessionId" in payload:
+        payload = _snake(payload)
+    elif "hook_event_name" not in payload:
+        return None
+    given = part(payload, "tool_input")
+    return _tool(
+        "copilot",
+        payload,
+        given,
+        text(given.get("prompt")),
+        of=payload.get("tool_name") == "task",
+        role=text(given.get("agent_type")) or text(payload.get("agent_name")),
+    )
+
+
+def _snake(payload: Payload) -> Payload:
+    """Return a camel-case payload as the other case has it; its event goes unsaid."""
+    given = payload.get("toolArgs")
+    if isinstance(given, str):
+        # Older versions sent the arguments as the text of an object.
+        given = _object(given)
+    event = "PostToolUse" if "toolResult" in payload else "PreToolUse"
+    return {
+        "hook_event_name": event if "toolName" in payload else "",
+        "session_id": payload.get("sessionId"),
+        "timestamp": payload.get("timestamp"),
+        "tool_name": payload.get("toolName"),
+        "tool_input": given,
+        "agent_name": payload.get("agentName"),
+    }
+
+
+def codex(payload: Payload) -> Delivery | None:
+    """Read Codex: hooks that name a turn, and `notify`, whose payload is an argument."""
+    if payload.get("type") == "agent-turn-complete":
+        return Delivery("codex", OTHER, payload, session=text(payload.get("thread-id")))
+    if "turn_id" not in payload or "hook_event_name" not in payload:
+        return None
+    given = part(payload, "tool_input")
+    # Seen with and without the name of its tool set before it.
+    is_dispatch = text(payload.get("tool_name")).endswith("spawn_agent")
+    role = text(given.get("agent_type"))
+    task = text(given.get("message"))
+    delivery = _tool("codex", payload, given, task, of=is_dispatch, role=role)
+    if is_dispatch and delivery.moment == FINISHED:
+        # The tool returns once the agent was spawned: the run has only begun.
+        delivery.moment = LAUNCHED
+        delivery.agent = text(part(payload, "tool_response").get("agent_id"))
+    return delivery
+
+
+def opencode(payload: Payload) -> Delivery | None:
+    """Read what an OpenCode plugin passes on of `tool.execute.before` and `.after`."""
+    if "callID" not in payload or "tool" not in payload:
+        return None
+    given = part(payload, "args")
+    is_over = "output" in payload or "result" in payload
+    moment = FINISHED if is_over else DISPATCH
+    return Delivery(
+        "opencode",
+        moment if payload.get("tool") == "task" else OTHER,
+        given,
+        session=text(payload.get("sessionID")),
+        key=text(payload.get("callID")),
+        role=text(given.get("subagent_type")),
+        task=text(given.get("prompt")),
+    )
+
+
+def claude(payload: Payload) -> Delivery | None:
+    """Read Claude Code, the last to be asked: others took over the names of its keys."""
+    if "hook_event_name" not in payload or "session_id" not in payload:
+        return None
+    given = part(payload, "tool_input")
+    delivery = _tool(
+        "claude",
+        payload,
+        given,
+        text(given.get("prompt")),
+        of=payload.get("tool_name") in _CLAUDE_TOOLS,
+        role=text(given.get("subagent_type")),
+    )
+    response = part(payload, "tool_response")
+    if delivery.moment == FINISHED and response.get("status") in _BEGUN:
+        delivery.moment = LAUNCHED
+    if delivery.moment == FAILED and payload.get("is_interrupt") is True:
+        delivery.moment = CANCELED
+    delivery.agent = delivery.agent or text(response.get("agentId"))
+    return delivery
+
+
+def _tool(
+    runtime: str,
+    payload: Payload,
+    said: Payload,
+    task: str,
+    *,
+    of: bool,
+    event: str = "hook_event_name",
+    role: str = "",
+) -> Delivery:
+    """Return a delivery of the shape that most runtimes share.
+
+    `of` says that its tool is the one that dispatches.
+    """
+    name = text(payload.get(event))
+    moment = _MOMENTS.get(name, OTHER)
+    session = text(payload.get("session_id"))
+    if name not in _OF_AGENTS and not of:
+        moment = OTHER
+    return Delivery(
+        runtime,
+        moment,
+        said,
+        session=session,
+        key=text(payload.get("tool_use_id")),
+        fingerprint=(session, payload.get("tool_name"), payload.get("tool_input")),
+        stamp=text(payload.get("timestamp")),
+        agent=text(payload.get("agent_id")),
+        role=role or text(payload.get("agent_type")),
+        task=task,
+    )
+
+
+def _object(given: str) -> Payload:
+    try:
+        found = read_json(given)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+Dialect = Callable[[Payload], Delivery | None]
+DIALECTS: tuple[Dialect, ...] = (
+    piper,
+    cursor,
+    openhands,
+    gemini,
+    copilot,
+    codex,
+    opencode,
+    claude,
+)

@@ -77,7 +77,8 @@ UPPER_ROOMS = ("ledger.projections", "ledger.daemon", "ledger.cli")
 HOMES: dict[str, tuple[str, ...]] = {
     "apsw": ("ledger.store", "ledger.index"),
     "msgspec": tuple(FOLDERS),
-    "nacl": ("ledger.keys.signing",),
+    # A hook starts anew for each payload: it takes libsodium's raw binding alone.
+    "nacl": ("ledger.keys.signing", "ledger.daemon.hook_signing"),
     "numpy": ("ledger.projections",),
     "polars": ("ledger.projections.export_tables",),
     "sqlite_utils": ("ledger.projections.schema",),

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger.daemon.hook_dialects import PIPER_MOMENTS, recognised
-from ledger.daemon.hook_payload import Delivery
+from ledger.daemon.hook_payload import PIPER_MOMENTS, Delivery, recognised
 
 SAMPLES = Path(__file__).parent / "hook_payloads"
 ENDPOINTS = "Find all API endpoints"
@@ -140,13 +139,19 @@ def test_each_event_of_piper_s_contract_is_its_own_moment(event: str) -> None:
     }
     found = read(payload)
     assert (found.moment, found.session, found.key, found.task) == (
-        PIPER_MOMENTS[event], "s", "r-1", "Fix the flaky test",
+        PIPER_MOMENTS[event], "", "d-42", "Fix the flaky test",
     )  # fmt: skip
 
 
-def test_a_dispatch_of_piper_without_a_run_goes_by_its_own_key() -> None:
-    found = read({"event": "pre_dispatch", "dispatch_key": "d-42"})
-    assert (found.key, found.task) == ("d-42", None)
+def test_a_dispatch_of_piper_without_a_key_goes_by_its_run() -> None:
+    found = read({"event": "pre_dispatch", "run": {"session": "s", "key": "r-1"}})
+    assert (found.session, found.key, found.task) == ("s", "r-1", None)
+
+
+def test_whoever_stands_between_may_add_what_a_runtime_has_no_place_for() -> None:
+    added = change("codex/pre_tool_use.spawn_agent", ledger={"dispatch_key": "d-42"})
+    assert read(added).said["dispatch_key"] == "d-42"
+    assert read(added).said["message"] == "bounded fixture"
 
 
 def change(name: str, **fields: object) -> Any:

@@ -1,0 +1,97 @@
+"""Hashes and signatures through libsodium's raw binding, for a hook that starts quickly.
+
+`ledger.keys.signing` says and does the same and is the one to read; tests compare the
+two. On the hook's start-up path.
+"""
+
+import os
+from binascii import a2b_base64, b2a_base64
+
+from nacl import _sodium
+
+from ledger.daemon.hook_text import TroubleError
+
+EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
+_PRIVATE = b"PRIVATE+KEY+"
+_ED25519 = 1
+_SEED_BYTES, _HASH_BYTES, _SIGNATURE_BYTES, _SECRET_BYTES = 32, 32, 64, 64
+_OTHERS = 0o077
+_FILE_BYTES_MAX = 1_000
+
+_ffi, _lib = _sodium.ffi, _sodium.lib
+
+
+class Signer:
+    """A private key, unpacked for use; nothing prints it."""
+
+    __slots__ = ("_secret", "name", "public")
+
+    def __init__(self, name: str, seed: bytes) -> None:
+        public, secret = _ffi.new("unsigned char[32]"), _ffi.new("unsigned char[64]")
+        _lib.crypto_sign_seed_keypair(public, secret, seed)
+        self.name = name
+        self.public = bytes(_ffi.buffer(public, _SEED_BYTES))
+        self._secret = bytes(_ffi.buffer(secret, _SECRET_BYTES))
+
+    def envelope(self, payload: bytes) -> dict[str, object]:
+        """Return a payload under its signature, as the daemon takes it."""
+        kind = EVENT_TYPE.encode()
+        signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
+        made = _ffi.new("unsigned char[64]")
+        _lib.crypto_sign_detached(made, _ffi.NULL, signed, len(signed), self._secret)
+        signature = bytes(_ffi.buffer(made, _SIGNATURE_BYTES))
+        return {
+            "payload": _base64(payload),
+            "payloadType": EVENT_TYPE,
+            "signatures": [{"keyid": self.public.hex(), "sig": _base64(signature)}],
+        }
+
+
+def sha256_hex(content: bytes) -> str:
+    """Return the SHA-256 of some bytes in lower-case hexadecimal.
+
+    >>> sha256_hex(b"")[:16]
+    'e3b0c44298fc1c14'
+    """
+    made = _ffi.new("unsigned char[32]")
+    _lib.crypto_hash_sha256(made, content, len(content))
+    return bytes(_ffi.buffer(made, _HASH_BYTES)).hex()
+
+
+def read_signer(path: str) -> Signer:
+    """Return the key of a key file; raise `TroubleError` for one that is unfit.
+
+    As everywhere, one that others can read is refused. No message shows the key.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            mode = os.fstat(handle).st_mode
+            content = os.read(handle, _FILE_BYTES_MAX)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _unfit(path, f"cannot be read ({error.strerror})") from None
+    if mode & _OTHERS:
+        raise _unfit(path, f"can be read by others (mode {mode & 0o777:04o})")
+    if not content.startswith(_PRIVATE) or content[-1:] != b"\n":
+        raise _unfit(path, "is no key file")
+    try:
+        name, key_id, packed = content[len(_PRIVATE) : -1].split(b"+", 2)
+        key = a2b_base64(packed)
+        signer = Signer(name.decode(), key[1:])
+    except (ValueError, TypeError):
+        raise _unfit(path, "is no key file") from None
+    said = name + b"\n" + key[:1] + signer.public
+    is_sound = len(key) == 1 + _SEED_BYTES and key[0] == _ED25519
+    if not is_sound or sha256_hex(said)[:8].encode() != key_id:
+        raise _unfit(path, "is damaged")
+    return signer
+
+
+def _base64(content: bytes) -> str:
+    return b2a_base64(content, newline=False).decode()
+
+
+def _unfit(path: str, what: str) -> TroubleError:
+    return TroubleError(f"the key file {path} {what}: `ledger doctor` says what to do")

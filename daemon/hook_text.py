@@ -1,0 +1,98 @@
+"""JSON as the hook reads and writes it, and the ways in which it says no.
+
+The module `json` brings `re` and `enum` along, which take longer to import than a
+forecast takes to be sealed: its C half is asked directly here, and its numbers with a
+point or an exponent stay the texts that they were, so that no float touches a forecast.
+On the hook's start-up path.
+"""
+
+from _json import encode_basestring, make_scanner
+from collections.abc import Mapping
+
+_BLANK = " \t\n\r"
+
+
+class DeniedError(Exception):
+    """The ledger was asked, or need not be, and the dispatch may not start.
+
+    The sentence says why and how to do better. No policy changes it.
+    """
+
+
+class TroubleError(Exception):
+    """The ledger could not be asked, or its answer is not known.
+
+    What becomes of the dispatch is the installation's policy: open or closed.
+    """
+
+
+class DeadlineError(TroubleError):
+    """The hook's own deadline passed before it had an answer."""
+
+
+class _Reading:
+    """How `make_scanner` is told to read."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = str
+    parse_int = int
+
+    def __init__(self) -> None:
+        self.memo: dict[str, str] = {}
+
+    @staticmethod
+    def parse_constant(name: str) -> object:
+        """Refuse what Python would read beyond JSON."""
+        raise ValueError(f"{name} is no JSON")
+
+
+# The type stubs name a parameter that is not the class which it says.
+_scan = make_scanner(_Reading())  # type: ignore[arg-type]
+
+
+def read_json(content: bytes | str) -> object:
+    """Return a JSON value; raise `ValueError` or `RecursionError` for what is none.
+
+    >>> read_json(b' {"p": 0.10, "n": 3} ')
+    {'p': '0.10', 'n': 3}
+    """
+    text = content if isinstance(content, str) else content.decode()
+    text = text.strip(_BLANK)
+    try:
+        found, end = _scan(text, 0)
+    except StopIteration as stop:
+        raise ValueError(f"no value at character {stop.value}") from None
+    if end != len(text):
+        raise ValueError(f"more follows the value that ends at character {end}")
+    return found
+
+
+def canonical(found: object) -> bytes:
+    """Return the RFC 8785 bytes of a value that holds no floats and ASCII keys.
+
+    >>> canonical({"b": "é", "a": [1, True]}).decode()
+    '{"a":[1,true],"b":"é"}'
+    """
+    try:
+        return spelled(found).encode()
+    except UnicodeEncodeError:
+        raise DeniedError("the payload holds a text that UTF-8 cannot spell") from None
+
+
+def spelled(found: object) -> str:
+    """Return the canonical JSON of a value as text."""
+    match found:
+        case str():
+            return encode_basestring(found)
+        case True | False | None:
+            return "null" if found is None else str(found).lower()
+        case int():
+            return str(found)
+        case Mapping():
+            pairs = (f"{spelled(k)}:{spelled(found[k])}" for k in sorted(found))
+            return "{" + ",".join(pairs) + "}"
+        case _:
+            assert isinstance(found, list | tuple)
+            return "[" + ",".join(map(spelled, found)) + "]"
