@@ -48,8 +48,16 @@ class Table:
         print(ROW.format("what", "rate", "ratio", "to", "aim"))
         print("-" * 116)
 
-    def line(self, what: str, rate: str, ratio: float, to: str, aim: str = "") -> None:
-        print(ROW.format(what, rate, f"{ratio:.2f}", to, aim), flush=True)
+    def line(
+        self,
+        what: str,
+        rate: str,
+        ratio: float | None = None,
+        to: str = "",
+        aim: str = "",
+    ) -> None:
+        shown = "" if ratio is None else f"{ratio:.2f}"
+        print(ROW.format(what, rate, shown, to, aim), flush=True)
 
 
 def seconds(act: Callable[[], object]) -> float:
