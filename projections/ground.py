@@ -16,6 +16,7 @@ from ledger.projections.exact import exact_sum
 from ledger.projections.fetching import Texts
 from ledger.projections.sample import Cohort, Sample, common_cohort
 from ledger.projections.slotted import Slotted
+from ledger.projections.tally import Tally, tally
 
 
 class Said(NamedTuple):
@@ -132,6 +133,27 @@ class Ground:
             return None
         happened = self.of(units.outcome) == positive
         return Said(self.p_of(positive), happened.astype(np.int64))
+
+    @cached_property
+    def counts(self) -> Tally | None:
+        """How often each probability of the event was said, and the event followed."""
+        return None if self.said is None else tally(*self.said)
+
+    @cached_property
+    def vectors_ppm(self) -> Integers | None:
+        """The whole vector of each unit; shape (units, answers).
+
+        None where units have not the very same answers, and where the slot averages.
+        """
+        units = self.sample.board.units
+        if not self.is_single or len(np.unique(self.of(units.answers))) != 1:
+            return None
+        chosen = self.sample.entrant.chosen
+        codes, which = np.unique(
+            chosen.code[self.of(self.mine.last)], return_inverse=True
+        )
+        stated = [chosen.distinct[code] for code in codes.tolist()]
+        return np.array(stated, dtype=np.int64)[which]
 
     def p_of(self, answer: Integers) -> Integers:
         """Return what the slot's last vector said of an answer of each unit."""

@@ -18,6 +18,12 @@ from typing import Any
 
 from ledger import __version__
 from ledger.clock import from_micros, instant_text
+from ledger.projections.calibrated import (
+    Calibrated,
+    beside_auroc,
+    calibrated,
+    ranking,
+)
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.counts import Counts, count
 from ledger.projections.entrants import Entrant, Field
@@ -55,13 +61,15 @@ def row_of(subject: Subject, inference: Inference) -> Row:
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
     covered, ground = coverage(about, counts), Ground(about, cohort)
+    found = calibrated(ground, inference)
     return {
         **_identity(about, part, slot),
         "labels": labels(about, part, counts, covered, slot),
         "counts": counts,
         "coverage": covered,
-        "scores": _scores(ground, inference, slot, counts),
+        "scores": _scores(ground, inference, found, slot, counts),
         "bounds": bounds(about, cohort),
+        **found.blocks,
         **_aggregates(ground),
         "inference": inference.recorded(ground),
         "integrity": integrity(about, counts),
@@ -100,12 +108,18 @@ def _identity(about: Sample, part: Part, slot: str) -> Row:
     }
 
 
-def _scores(ground: Ground, inference: Inference, slot: str, counts: Counts) -> Row:
-    scores = measures(ground)
-    found = inference.of(scores)
-    if "bss_frozen" in found:
-        found["official_skill"] = clamped(found["bss_frozen"])
-    shown = {name: told(each.measure, found.get(name)) for name, each in scores.items()}
+def _scores(
+    ground: Ground, inference: Inference, found: Calibrated, slot: str, counts: Counts
+) -> Row:
+    scores = {**measures(ground), **ranking(ground)}
+    intervals = inference.of(scores)
+    if "bss_frozen" in intervals:
+        intervals["official_skill"] = clamped(intervals["bss_frozen"])
+    shown = {
+        name: told(each.measure, intervals.get(name)) for name, each in scores.items()
+    }
+    shown["auroc"] |= beside_auroc(ground, inference)
+    shown |= found.scores
     if slot.startswith(AT_LEAD) and counts["unslotted"]:
         for each in shown.values():
             if each.get("reason") == EMPTY:

@@ -1,56 +1,14 @@
 """The shared oracles, each through a row of a log or the public function it is about."""
 
-import csv
-import json
-from collections.abc import Sequence
 from datetime import timedelta
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 from ledger.projections.aggregation import interquartile_mean
 from ledger.projections.cohort import Measure, loss_over, official, skill
 from ledger.projections.exact import dec12, exact_text
-from tests.reporting import Row, row, said, suite_of, template, value
+from tests.oracle import agrees, case, medium, of
+from tests.reporting import row, said, suite_of, template, value
 from tests.simulator import History, ppm_text, suite
-
-FOLDER = Path(__file__).parent / "oracles"
-CASES = {
-    case["id"]: case
-    for case in json.loads((FOLDER / "cases.json").read_text())["cases"]
-}
-
-
-def case(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    found = CASES[f"p-{name}"]
-    return found["inputs"], found["expected"]
-
-
-def told(
-    history: History, p_ppm: Sequence[int], happened: Sequence[int | None]
-) -> None:
-    """Seal a forecast of each question, and record what happened; None is censored."""
-    asked = [history.question(f"u-{number:03}") for number in range(len(p_ppm))]
-    for question, ppm in zip(asked, p_ppm, strict=True):
-        history.seal(question, ppm_text(ppm))
-    history.wait(hours=3)
-    for question, y in zip(asked, happened, strict=True):
-        if y is None:
-            history.record(question, "CENSORED")
-        else:
-            history.resolve(question, "pass" if y else "fail")
-
-
-def of(inputs: dict[str, Any], **changes: Any) -> Row:
-    """Return the row of a case's forecasts."""
-    history = History(**changes)
-    told(history, inputs["p_ppm"], inputs["y"])
-    return row(history)
-
-
-def agrees(shown: dict[str, Any], expected: dict[str, str]) -> bool:
-    """Tell whether a score is shown as the oracle spells it."""
-    return shown["value"] == expected["dec"] and shown["exact"] == expected["exact"]
 
 
 def test_a_quarter_four_times_is_worse_than_its_cohorts_own_rate() -> None:
@@ -167,17 +125,8 @@ def test_one_unit_is_scored() -> None:
 
 def test_two_hundred_units_have_the_scores_that_others_compute() -> None:
     _, expected = case("medium-scores")
-    with (FOLDER / "medium_a.csv").open() as lines:
-        units = list(csv.DictReader(lines))
     # The frozen baseline of the case is played by somebody who seals it.
-    history = History(scoring__reference="rival")
-    asked = [history.question(each["id"], cluster=each["cluster"]) for each in units]
-    for question, each in zip(asked, units, strict=True):
-        history.seal(question, ppm_text(int(each["p_ppm"])))
-        history.seal(question, ppm_text(int(each["base_ppm"])), forecaster="rival")
-    history.wait(hours=3)
-    for question, each in zip(asked, units, strict=True):
-        history.resolve(question, "pass" if each["y"] == "1" else "fail")
+    history = medium()
     found = row(history)
     names = {
         "brier": "brier",

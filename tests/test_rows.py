@@ -775,7 +775,14 @@ def test_the_page_names_every_field_of_a_row() -> None:
     history = History(estimator="iqm")
     told(history)
     found = row(history)
-    blocks = ("scores", "bounds", "integrity", "inference")
+    blocks = (
+        "scores",
+        "bounds",
+        "integrity",
+        "inference",
+        "decomposition",
+        "sharpness",
+    )
     fields = {*found, *(name for block in blocks for name in found[block])}
     unnamed = {name for name in fields if f"`{name}`" not in DOCS}
     assert unnamed == set()
