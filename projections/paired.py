@@ -8,6 +8,7 @@ reason to keep anything.
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,8 +21,8 @@ from ledger.projections.exact import UNITS, exact_sum, sum_of_ratios
 from ledger.projections.resampling import Interval, Resamples, Rule, intervals
 from ledger.projections.rng import Words, draws
 
-# Python's own integers, where 64 bits do not hold the sums.
-Numbers = Integers | npt.NDArray[np.object_]
+# Integers of 64 bits, or Python's own where those do not hold the sums.
+Numbers = npt.NDArray[Any]
 
 FLIPS = 9999
 FLIP_LABEL = "flip"
@@ -117,7 +118,7 @@ def sign_flip(sums: Sequence[int], seed: bytes, flips: int = FLIPS) -> SignFlip:
                 seed, FLIP_LABEL, replicates=flips, words=words, at_once=_AT_ONCE
             )
         ]
-    found = np.concatenate(blocks)
+    found: Numbers = np.concatenate(blocks)
     own = 0 if is_exact else 1
     of = len(found) + own
     greater = int(np.count_nonzero(found >= observed)) + own
@@ -148,7 +149,8 @@ def student(sums: Sequence[int], sizes: Sequence[int]) -> StudentT:
     squared = total * total * (clusters - 1) / (clusters * deviations)
     ratio = _CONTEXT.divide(Decimal(squared.numerator), Decimal(squared.denominator))
     t = _CONTEXT.sqrt(ratio)
-    return StudentT(t=t if total >= 0 else -t, degrees=clusters - 1)
+    # A minus sign would round to the digits of whatever context is current.
+    return StudentT(t=t if total >= 0 else t.copy_negate(), degrees=clusters - 1)
 
 
 def _exact(sums: Sequence[int]) -> Numbers:
@@ -158,7 +160,7 @@ def _exact(sums: Sequence[int]) -> Numbers:
 
 
 def _all_flips(summands: Numbers) -> Numbers:
-    found = np.zeros(1, dtype=summands.dtype)
+    found: Numbers = np.zeros(1, dtype=summands.dtype)
     for summand in summands:
         found = np.concatenate([found + summand, found - summand])
     return found

@@ -53,7 +53,7 @@ class Stratum(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def targets(self) -> int:
         """Return how many targets there are: two or more."""
-        return self.outcomes.shape[1]
+        return len(self.outcomes[0])
 
     def totals(self, orders: Integers) -> Scores:
         """Return the sum of scores where target i has the forecasts of `order[i]`.

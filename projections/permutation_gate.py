@@ -188,7 +188,8 @@ def _drawn_permutations(
 
 def _moves_all(orders: Integers) -> Flags:
     """Tell which permutations leave no target its own forecasts."""
-    return (orders != np.arange(orders.shape[1])).all(axis=1)
+    moves_all: Flags = (orders != np.arange(orders.shape[1])).all(axis=1)
+    return moves_all
 
 
 def _mean(totals: Scores) -> Fraction:

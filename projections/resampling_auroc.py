@@ -85,5 +85,6 @@ def _table(weights: Integers) -> Table:
     heaviest = int(weights.max(initial=0))
     most = (heaviest * _UNITS) ** 2
     assert most <= _LARGEST, "a cluster was drawn above a million times"
-    bits = np.int32 if most <= _LARGEST_OF_32 else np.int64
-    return np.ascontiguousarray(weights.T, dtype=bits)
+    if most <= _LARGEST_OF_32:
+        return np.ascontiguousarray(weights.T, dtype=np.int32)
+    return np.ascontiguousarray(weights.T, dtype=np.int64)

@@ -96,7 +96,8 @@ def cluster_sums(column: Integers, cluster: Integers, clusters: int) -> list[int
     """Return the sum of a column over the units of each cluster, whatever its size."""
     units = int(np.bincount(cluster, minlength=1).max())
     if _magnitude(column) * units <= _LARGEST:
-        return _summed(column, cluster, clusters).tolist()
+        small: list[int] = _summed(column, cluster, clusters).tolist()
+        return small
     high = _summed(column >> _WORD_BITS, cluster, clusters).tolist()
     low = _summed(column & _WORD, cluster, clusters).tolist()
     return [(h << _WORD_BITS) + each for h, each in zip(high, low, strict=True)]

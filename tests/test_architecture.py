@@ -114,8 +114,8 @@ SURROUNDINGS = {
 # Published numbers are made of integers and fractions. This one writes what was
 # already computed, in a format whose readers expect floats.
 MAY_USE_FLOATS = {"ledger.projections.materialize"}
-# The functions of `math` that stay within the integers.
-EXACT_MATH = {"comb", "factorial", "gcd", "isqrt", "lcm", "perm"}
+# The functions of `math` that make an integer of integers and fractions.
+EXACT_MATH = {"ceil", "comb", "factorial", "gcd", "isqrt", "lcm", "perm", "prod"}
 INEXACT_LIBRARIES = {"cmath", "scipy", "statistics"}
 INEXACT_REDUCTIONS = {
     "average", "cumprod", "dot", "einsum", "exp", "exp2", "expm1", "float16",
