@@ -84,7 +84,8 @@ def test_a_constant_at_the_events_rate_is_calibrated_and_discriminates_nothing()
 
 def test_who_is_always_wrong_discriminates_nothing_by_a_curve_that_rises() -> None:
     found = found_of(tally_of([(0, 1), (PPM, 0)]))
-    assert (found.brier, found.discrimination) == (1, 0)
+    assert found.brier == 1
+    assert found.discrimination == 0
     assert found.miscalibration == Fraction(3, 4)
 
 

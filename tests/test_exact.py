@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ledger.errors import RefusedError
 from ledger.projections.exact import (
     PPM,
+    dec9,
     dec12,
     divide_half_even,
     exact_sum,
@@ -19,6 +20,7 @@ from ledger.projections.exact import (
     picobits,
     piconats,
     ppm_vector,
+    sum_of_ratios,
     weighted_mean,
 )
 
@@ -176,3 +178,26 @@ def test_a_sum_that_leaves_64_bits_is_still_exact() -> None:
     assert exact_sum(column) == 5 * 2**62
     assert exact_sum(-column) == -5 * 2**62
     assert exact_sum(column[:0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Decimal("0.0000000005"), "0.000000000"),
+        (Decimal("0.0000000015"), "0.000000002"),
+        (Decimal("-0.0000000015"), "-0.000000002"),
+        (Decimal("-0.0000000004"), "0.000000000"),
+        (Fraction(-1, 3), "-0.333333333"),
+        (Decimal("12345678901234567890.5"), "12345678901234567890.500000000"),
+    ],
+)
+def test_a_fitted_number_has_nine_places(value: Fraction | Decimal, text: str) -> None:
+    assert dec9(value) == text
+
+
+@UNHURRIED
+@given(st.lists(st.tuples(st.integers(), st.integers(1, 10**6)), max_size=30))
+def test_a_sum_of_ratios_is_the_sum_of_fractions(ratios: list[tuple[int, int]]) -> None:
+    assert sum_of_ratios(ratios) == sum(
+        (Fraction(*each) for each in ratios), Fraction(0)
+    )

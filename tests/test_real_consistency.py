@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,17 @@ import pytest
 from ledger.clock import instant_text
 from ledger.events import ForecastSealed, ResolutionRecorded
 from ledger.log import open_reader
+from ledger.projections.columns import integers
+from ledger.projections.exact import PPM
+from ledger.projections.murphy import Murphy, by_distinct_values, by_groups
+from ledger.projections.tally import Tally, tally
 from tests.archive import Archive
 from tests.manifests import imported_suite
 
 SUITE = "consistency@v1"
 THOUSANDTHS = Decimal("0.001")
+# They put a probability into the bin of the nearest of these hundredths.
+ANCHORS = (1, 3, 5, *range(10, 100, 10), 95, 97, 99)
 
 
 def instant(text: str) -> str:
@@ -149,3 +156,74 @@ def test_the_log_holds_the_vectors_that_their_log_scores_were_made_of(
     assert {name: round(sum(each) / 242, 3) for name, each in bits.items()} == {
         name: summary["avg_log_score"] for name, summary in published.items()
     }
+
+
+@pytest.fixture(scope="module")
+def counts(shared_data: Path) -> dict[str, Tally]:
+    """Return what each forecaster said and what happened, rounded to millionths."""
+    path = shared_data / "consistency_forecasting" / "forecasts_wide.csv"
+    with path.open(encoding="utf-8") as lines:
+        forecasts = list(csv.DictReader(lines))
+    y = integers([int(line["resolution"]) for line in forecasts])
+    return {
+        name: tally(integers([round(Fraction(f[name]) * PPM) for f in forecasts]), y)
+        for name in forecasters(forecasts)
+    }
+
+
+def parts(found: Murphy | None) -> Murphy:
+    assert found is not None
+    return found
+
+
+def test_the_parts_of_every_score_sum_to_it_where_the_published_ones_do_not(
+    counts: dict[str, Tally], published: dict[str, Any]
+) -> None:
+    """Their uncertainty is right, and their reliability too large (a bug of theirs)."""
+    for name, summary in published.items():
+        found = parts(by_distinct_values(counts[name]))
+        theirs = {
+            part: Fraction(str(value))
+            for part, value in summary["brier_score_decomposition"].items()
+        }
+        brier = found.uncertainty - found.resolution + found.reliability
+        assert found.brier == brier
+        assert round(brier, 3) == Fraction(str(summary["avg_brier_score"]))
+        assert round(found.uncertainty, 3) == theirs["uncertainty"]
+        assert found.reliability <= theirs["reliability"] + Fraction(1, 2_000)
+        summed = theirs["uncertainty"] - theirs["resolution"] + theirs["reliability"]
+        is_constant = len(counts[name].p_ppm) == 1
+        # Three rounded numbers and a rounded sum are off by two thousandths at most.
+        assert (abs(summed - brier) <= Fraction(2, 1_000)) == is_constant
+
+
+def test_the_published_calibration_errors_are_those_of_their_own_bins(
+    counts: dict[str, Tally], published: dict[str, Any]
+) -> None:
+    """Theirs is an unweighted mean over bins; ours weighs them by their units."""
+    for name, summary in published.items():
+        bins: dict[int, list[int]] = {}
+        columns = (counts[name].p_ppm, counts[name].said, counts[name].happened)
+        for p, n, ones in zip(*(each.tolist() for each in columns), strict=True):
+            # In floats, as they do: .65 is nearer to .7 than to .6 by the last bit.
+            nearest = min(ANCHORS, key=lambda each: abs(each / 100 - p / PPM))
+            sums = bins.setdefault(nearest, [0, 0, 0])
+            bins[nearest] = [sums[0] + n, sums[1] + ones, sums[2] + n * p]
+        errors = [
+            abs(Fraction(ones, n) - Fraction(said, n * PPM))
+            for n, ones, said in bins.values()
+        ]
+        found = round(sum(errors, Fraction(0)) / len(errors), 3)
+        assert found == Fraction(str(summary["calibration_error"])), name
+
+
+def test_binned_forecasts_need_the_parts_within_bins(
+    counts: dict[str, Tally],
+) -> None:
+    for name, each in counts.items():
+        found = parts(by_groups(each, each.p_ppm * 10 // (PPM + 1)))
+        between = found.uncertainty - found.resolution + found.reliability
+        within = found.within_variance - found.within_covariance
+        assert between + within == found.brier, name
+        is_constant = len(each.p_ppm) == 1
+        assert (within == 0) == is_constant, name

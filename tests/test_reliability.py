@@ -111,7 +111,7 @@ def test_the_errors_are_those_of_the_definition(
         place = min(p * bins // PPM, bins - 1)
         groups.setdefault(place, []).append((Fraction(p, PPM), y))
     errors = {
-        place: abs(sum(p - y for p, y in members)) / len(members)
+        place: abs(sum((p - y for p, y in members), Fraction(0))) / len(members)
         for place, members in groups.items()
     }
     weighted = sum(len(groups[place]) * error for place, error in errors.items())
