@@ -13,6 +13,7 @@ from ledger.projections.fetching import Texts, batches, gather
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
 from ledger.projections.pool import read_pool
+from ledger.projections.quantities_board import Quantity, read_quantities
 from ledger.projections.suites import Frozen, SuiteVersion
 
 
@@ -58,6 +59,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 class Board(msgspec.Struct, frozen=True, kw_only=True):
     """A suite version, its units and vectors, its findings, and the past of its pool.
 
+    `quantities` are the numbers that the suite asks for, by name.
     `past` is by the answers of its questions. `traits` has the suite's own units
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
@@ -69,6 +71,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     custody: str
     units: Units
     vectors: Vectors
+    quantities: dict[str, Quantity]
     findings: Findings
     traits: Traits
     past: dict[tuple[str, ...], Past]
@@ -87,13 +90,15 @@ def read_board(
     successor = frozen.successor(suite.name)
     last_seq, as_of_us = tables.last_entries()[suite.name]
     traits, past = read_pool(connection, suite, units)
+    vectors = _read_vectors(connection, suite, units)
     return Board(
         suite=suite,
         as_of_us=as_of_us,
         superseded_us=None if successor is None else successor.received_us,
         custody=frozen.charters.at(last_seq).custody,
         units=units,
-        vectors=_read_vectors(connection, suite, units),
+        vectors=vectors,
+        quantities=read_quantities(connection, suite, units, vectors.seq),
         findings=_read_findings(connection, suite, units),
         traits=traits,
         past=past,

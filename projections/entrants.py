@@ -159,6 +159,7 @@ class Field:
                 vectors.picobits_clipped[rows],
                 vectors.piconats_clipped[rows],
             ),
+            vector=rows,
         )
 
     def _computed(self, competitor: Competitor, slot: str) -> Chosen:

@@ -19,6 +19,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """The vectors of one competitor that a slot takes, one a row, units together.
 
     `place` is a row of `Places`: where the baselines are that go with the vector.
+    `vector` is a row of the board's vectors; there is none of what was computed.
     """
 
     unit: Integers
@@ -28,6 +29,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     code: Integers
     distinct: list[tuple[int, ...]]
     scores: ScoreColumns
+    vector: Integers | None = None
 
 
 class Slotted(msgspec.Struct, frozen=True, kw_only=True):
