@@ -61,9 +61,7 @@ def observation_rows(docket: Docket) -> list[ObservationRow]:
     """Return the values that records state of numbers."""
     records = docket.records
     return [
-        ObservationRow(
-            seq=int(records.seq[row]), quantity=name, unit=unit, value=value
-        )
+        ObservationRow(seq=int(records.seq[row]), quantity=name, unit=unit, value=value)
         for row, unit in _of_asking(docket, records.unit)
         for name, value in _RECORD.decode(records.entries[row].payload).values.items()
     ]
