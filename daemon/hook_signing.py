@@ -37,8 +37,9 @@ class Signer:
         """Return a payload under its signature, as the daemon takes it."""
         kind = EVENT_TYPE.encode()
         signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
-        made = _ffi.new("unsigned char[64]")
-        _lib.crypto_sign_detached(made, _ffi.NULL, signed, len(signed), self._secret)
+        made = _ffi.new("unsigned char[]", _SIGNATURE_BYTES + len(signed))
+        length = _ffi.new("unsigned long long *")
+        _lib.crypto_sign(made, length, signed, len(signed), self._secret)
         signature = bytes(_ffi.buffer(made, _SIGNATURE_BYTES))
         return {
             "payload": _base64(payload),
