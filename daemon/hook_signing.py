@@ -14,6 +14,7 @@ from ledger.daemon.hook_text import TroubleError
 EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
 _PRIVATE = b"PRIVATE+KEY+"
 _ED25519 = 1
+_PARTS, _ID_DIGITS = 3, 8  # of a key: name, key id, base64
 _SEED_BYTES, _HASH_BYTES, _SIGNATURE_BYTES, _SECRET_BYTES = 32, 32, 64, 64
 _OTHERS = 0o077
 _FILE_BYTES_MAX = 1_000
@@ -77,15 +78,18 @@ def read_signer(path: str) -> Signer:
         raise _unfit(path, f"can be read by others (mode {mode & 0o777:04o})")
     if not content.startswith(_PRIVATE) or content[-1:] != b"\n":
         raise _unfit(path, "is no key file")
+    parts = content[len(_PRIVATE) : -1].split(b"+", 2)
     try:
-        name, key_id, packed = content[len(_PRIVATE) : -1].split(b"+", 2)
-        key = a2b_base64(packed)
-        signer = Signer(name.decode(), key[1:])
-    except (ValueError, TypeError):
-        raise _unfit(path, "is no key file") from None
+        key = a2b_base64(parts[-1])
+    except ValueError:
+        key = b""
+    # Before it is used: libsodium would read on after a seed that is too short.
+    if len(parts) != _PARTS or len(key) != 1 + _SEED_BYTES or key[0] != _ED25519:
+        raise _unfit(path, "is no key file")
+    name, key_id, _ = parts
+    signer = Signer(name.decode("ascii", "replace"), key[1:])
     said = name + b"\n" + key[:1] + signer.public
-    is_sound = len(key) == 1 + _SEED_BYTES and key[0] == _ED25519
-    if not is_sound or sha256_hex(said)[:8].encode() != key_id:
+    if sha256_hex(said)[: len(key_id)].encode() != key_id or len(key_id) != _ID_DIGITS:
         raise _unfit(path, "is damaged")
     return signer
 

@@ -12,11 +12,10 @@ from ledger.daemon.hook_payload import Delivery, part, text
 from ledger.daemon.hook_settings import GATE, Settings
 from ledger.daemon.hook_signing import read_signer, sha256_hex
 from ledger.daemon.hook_text import DeniedError, TroubleError, canonical
-from ledger.daemon.hook_wire import FaultError, Wire
+from ledger.daemon.hook_wire import REFUSED, FaultError, Wire
 
 # Refusals that speak of the ledger and not of the forecast: policy decides.
 _LEDGER_S_OWN = ("behind-mark", "clock-jumped", "log-key-dropped")
-_REFUSED = -32000
 _REPEATS_MAX = 10_000
 _HASH_DIGITS = 64
 # What a dispatcher may say of a question that the daemon opens.
@@ -204,7 +203,7 @@ class Desk:
         try:
             result = self.ask(method, params)
         except FaultError as fault:
-            if fault.number == _REFUSED and fault.kind not in _LEDGER_S_OWN:
+            if fault.number == REFUSED and fault.kind not in _LEDGER_S_OWN:
                 raise self._refused(place, fault.kind, fault.said) from None
             if fault.kind in ("question-old", "question-changed"):
                 # What was kept can never be sent again.

@@ -8,7 +8,8 @@ import time
 
 from ledger.daemon.hook_text import TroubleError, canonical, read_json
 
-BUSY = -32001
+# Of `ledger.daemon.protocol`, which is too slow to import here.
+REFUSED, BUSY = -32000, -32001
 LINE_BYTES_MAX = 1_048_576
 _CHUNK = 65_536
 _RETRY_MS = 50
