@@ -5,6 +5,7 @@ needs no bins to be declared: it is the best one that never falls.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -90,25 +91,32 @@ def corp(counts: Tally) -> Corp | None:
 
 
 def pooled(counts: Tally) -> list[Block]:
-    """Return the blocks of the isotonic regression of outcomes on probabilities.
+    """Return the blocks of the isotonic regression of outcomes on probabilities."""
+    p_ppm, said = counts.p_ppm.tolist(), counts.said.tolist()
+    blocks, start = [], 0
+    for stop, n, ones in pool(said, counts.happened.tolist()):
+        told = zip(p_ppm[start:stop], said[start:stop], strict=True)
+        p_sum = sum(p * units for p, units in told)
+        blocks.append(Block(p_ppm[start], p_ppm[stop - 1], p_sum, n, ones))
+        start = stop
+    return blocks
 
-    Adjacent violators are pooled: while the rate on the left is at least that on
-    the right, the two are one block. Rates are compared by cross-multiplication.
+
+def pool(said: Sequence[int], happened: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return where each block stops, its units, and those in which the event happened.
+
+    The units come by ascending probability. Adjacent violators are pooled: while the
+    rate on the left is at least that on the right, the two are one block. Rates are
+    compared by cross-multiplication; a probability that nobody was told joins its left
+    neighbour.
     """
-    blocks: list[Block] = []
-    columns = (counts.p_ppm, counts.said, counts.happened)
-    for p, n, ones in zip(*(column.tolist() for column in columns), strict=True):
-        block = Block(p, p, p * n, n, ones)
-        while blocks and blocks[-1].ones * block.n >= block.ones * blocks[-1].n:
-            left = blocks.pop()
-            block = Block(
-                left.p_min_ppm,
-                block.p_max_ppm,
-                left.p_sum_ppm + block.p_sum_ppm,
-                left.n + block.n,
-                left.ones + block.ones,
-            )
-        blocks.append(block)
+    blocks: list[tuple[int, int, int]] = []
+    for stop, (units, events) in enumerate(zip(said, happened, strict=True), 1):
+        n, ones = units, events
+        while blocks and blocks[-1][2] * n >= ones * blocks[-1][1]:
+            _, left_n, left_ones = blocks.pop()
+            n, ones = n + left_n, ones + left_ones
+        blocks.append((stop, n, ones))
     return blocks
 
 
