@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from ledger.projections.baselines import Past, Traits
-from ledger.projections.board_units import Pinned, Units, read_units
+from ledger.projections.board_units import RESOLVED, Pinned, Units, read_units
 from ledger.projections.columns import NEVER, Flags, Integers, integers
 from ledger.projections.eligibility import HIDDEN
 from ledger.projections.fetching import Texts, batches, gather
@@ -14,7 +14,7 @@ from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
 from ledger.projections.pool import read_pool
 from ledger.projections.quantities_board import Quantity, read_quantities
-from ledger.projections.suites import Frozen, SuiteVersion
+from ledger.projections.suites import Frozen, SuiteVersion, periods
 
 
 class Vectors(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +63,9 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     `past` is by the answers of its questions. `traits` has the suite's own units
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
+    `tuned` are the periods that this version or an earlier one tuned on, `resolved` is
+    how many declared units have an outcome. The first of these to have one only train,
+    as many as `min_training` says: here they have none.
     """
 
     suite: SuiteVersion
@@ -76,6 +79,9 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     traits: Traits
     past: dict[tuple[str, ...], Past]
     opened: dict[int, int]
+    tuned: tuple[tuple[int, int], ...]
+    resolved: int
+    is_training: Flags
 
 
 def read_board(
@@ -90,19 +96,29 @@ def read_board(
     successor = frozen.successor(suite.name)
     last_seq, as_of_us = tables.last_entries()[suite.name]
     traits, past = read_pool(connection, suite, units)
+    is_training = _read_training(connection, suite, units)
+    is_declared = units.cutoff_us <= as_of_us
+    outcome = np.where(is_training, -1, units.outcome)
     vectors = _read_vectors(connection, suite, units)
     return Board(
         suite=suite,
         as_of_us=as_of_us,
         superseded_us=None if successor is None else successor.received_us,
         custody=frozen.charters.at(last_seq).custody,
-        units=units,
+        units=msgspec.structs.replace(units, outcome=outcome),
         vectors=vectors,
         quantities=read_quantities(connection, suite, units, vectors.seq),
         findings=_read_findings(connection, suite, units),
         traits=traits,
         past=past,
         opened=_read_opened(connection, suite),
+        tuned=tuple(
+            period
+            for each in frozen.versions(suite.name)
+            for period in periods(each.manifest, "tune")
+        ),
+        resolved=int(np.count_nonzero(is_declared & (units.status == RESOLVED))),
+        is_training=is_training,
     )
 
 
@@ -172,6 +188,30 @@ def _vector_codes(texts: list[str]) -> Integers:
     """Return the number of each text among those that state a vector; -1 for none."""
     stated = np.array([bool(text) for text in texts], dtype=np.bool_)
     return np.where(stated, np.cumsum(stated) - 1, -1)
+
+
+def _read_training(
+    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+) -> Flags:
+    """Mark the first units to be resolved, as many as the suite keeps for training.
+
+    In the order in which their first outcomes were recorded; by claims, published.
+    """
+    marked = np.zeros(len(units.number), dtype=np.bool_)
+    wanted = suite.manifest.statistics.min_training
+    if wanted:
+        known = "r.seq"
+        if suite.is_claimed:
+            known = "ifnull(r.published_us, r.created_us)"
+        sql = (
+            f"SELECT r.unit, min({known}), min(r.seq) FROM resolutions r "  # noqa: S608
+            "JOIN questions q USING (unit) WHERE q.suite = ? AND q.status = 'RESOLVED' "
+            "AND r.status = 'RESOLVED' AND r.counts "
+            "GROUP BY r.unit ORDER BY 2, 3 LIMIT ?"
+        )
+        first = [unit for unit, *_ in connection.execute(sql, (suite.name, wanted))]
+        marked[_rows_of(units, integers(first))] = True
+    return marked
 
 
 def _read_opened(connection: sqlite3.Connection, suite: SuiteVersion) -> dict[int, int]:

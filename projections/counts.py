@@ -24,6 +24,7 @@ DEFINITIONS = {
     "units": "declared units: those whose cut-off is at or before `as_of`",
     "scored": "units with an outcome and a vector in the slot: the cohort of every score",
     "unscored": "units with an outcome and no vector in the slot",
+    "training": "units with an outcome that came so early that they only train",
     "void": "units whose record says VOID",
     "invalid": "units whose record says INVALID",
     "censored": "units whose record says CENSORED: a missing outcome",
@@ -51,6 +52,7 @@ PARTITIONS = (
     (
         "scored",
         "unscored",
+        "training",
         "void",
         "invalid",
         "censored",
@@ -80,11 +82,13 @@ def _of_units(sample: Sample) -> Counts:
     units, rows, slotted = sample.board.units, sample.declared, sample.entrant.slotted
     status = np.bincount(units.status[rows], minlength=PENDING + 1).tolist()
     scored, late = sample.scored, int(np.count_nonzero(overdue(sample)))
+    training = int(np.count_nonzero(sample.board.is_training[rows]))
     eligible = int(np.count_nonzero(sample.entrant.has_eligible[rows]))
     return {
         "units": len(rows),
         "scored": len(scored),
-        "unscored": status[RESOLVED] - len(scored),
+        "unscored": status[RESOLVED] - training - len(scored),
+        "training": training,
         "void": status[VOID],
         "invalid": status[INVALID],
         "censored": status[CENSORED],

@@ -21,7 +21,15 @@ from ledger.projections.columns import (
     least_of_each,
 )
 from ledger.projections.docket import Docket, Forecasts, Records
-from ledger.projections.leakage import CANARY, EVIDENCE, LEAK_TESTS, TRAINING, Leaks
+from ledger.projections.leakage import (
+    CANARY,
+    EVIDENCE,
+    IN_HOLDOUT,
+    LEAK_TESTS,
+    TRAINING,
+    Leaks,
+    trained_in_holdout,
+)
 from ledger.projections.lineage import INITIAL, REVEAL, Lineage
 from ledger.projections.resolutions import Standings
 from ledger.projections.tables import FindingRow
@@ -41,6 +49,7 @@ _SENTENCES = {
     eligibility.KNOWN: "{who} sealed at {moment}; the outcome was out at {published}",
     EVIDENCE: "{who} used evidence from after it sealed at {moment}",
     TRAINING: "{who} was trained until after the outcome was out at {published}",
+    IN_HOLDOUT: "{who} was trained until after the holdout began that the unit is of",
     CANARY: "a text of {who} holds a canary of the suite",
     "commitment-mismatch": "{who} reveals another vector than it committed to",
     "unmatched-timing": "{who} sealed at {moment}, long after another had",
@@ -73,6 +82,7 @@ def _of_forecasts(hearing: Hearing) -> Iterator[FindingRow]:
     claims = {
         **{rule: broken & bit > 0 for rule, bit in eligibility.BIT.items()},
         **{test: leaked & bit > 0 for test, bit in LEAK_TESTS.items()},
+        IN_HOLDOUT: trained_in_holdout(hearing.docket),
         "commitment-mismatch": _is_unfaithful(hearing.lineage),
         "unmatched-timing": _is_apart(hearing),
         "backdated": _is_backdated(hearing.docket, hearing.docket.forecasts),

@@ -5,13 +5,20 @@ from typing import Any
 import numpy as np
 
 from ledger.projections.counts import Counts
-from ledger.projections.parts import HORIZON, Part
+from ledger.projections.looks import look
+from ledger.projections.parts import HORIZON, SPLIT, Part
 from ledger.projections.sample import Sample
+from ledger.projections.splits import HOLDOUT, SPENT, TRAIN, TUNE, purpose
 
 LABELS = {
     "exploratory": "the suite is exploratory, or the slice is undeclared or has fewer "
     "scored units than `statistics.min_slice`",
     "undeclared_slot": "the slot is not the suite's headline",
+    "off_look": "results are due at other numbers of resolved units: `look` has which",
+    TRAIN: "the split is there to train on: no evidence of skill",
+    TUNE: "the split is there to tune on: no evidence of skill",
+    HOLDOUT: "the split is a holdout, and nothing shows that it was tuned on",
+    SPENT: "the split was to be a holdout, and was tuned on: no evidence of skill",
     "claimed": "lateness and baselines go by the authors' own times",
     "forecaster_owned": "the forecaster brought questions itself: never official",
     "shared_custody": "one user holds the keys of several roles",
@@ -31,16 +38,20 @@ def labels(
     """Return the labels that a row deserves, in the order of `LABELS`."""
     board, manifest = about.board, about.board.suite.manifest
     statistics = manifest.statistics
-    declared = {*manifest.report_by, *manifest.slices}
+    declared = {*manifest.report_by, *manifest.slices, SPLIT}
     is_undeclared = part.grouping not in {None, *declared} or (
         part.horizon is not None and HORIZON not in declared
     )
+    serves = purpose(about, part.value) if part.grouping == SPLIT else None
+    at_look = look(board)
     is_small = counts["scored"] < statistics.min_slice
     deserved = {
         "exploratory": manifest.run_class == "exploratory"
         or is_undeclared
         or (part.slice is not None and is_small),
         "undeclared_slot": slot != manifest.headline,
+        "off_look": at_look is not None and not at_look["is_due"],
+        **{each: serves == each for each in (TRAIN, TUNE, HOLDOUT, SPENT)},
         "claimed": board.suite.is_claimed,
         "forecaster_owned": _is_forecaster_owned(about),
         "shared_custody": board.custody == "shared",

@@ -19,6 +19,8 @@ EVIDENCE, TRAINING, CANARY = (
     "training-after-label",
     "canary-leak",
 )
+# No test of the label: it says that a holdout is none any more.
+IN_HOLDOUT = "trained-in-holdout"
 # Each test is a bit of `leaks_tested` and `leaks_found`.
 LEAK_TESTS = {EVIDENCE: 1, TRAINING: 2, KNOWN: 4, CANARY: 8}
 
@@ -53,6 +55,24 @@ def leaks(docket: Docket, standings: Standings, sealed: Integers) -> Leaks:
         tested |= np.where(is_tested, LEAK_TESTS[test], 0)
         found |= np.where(is_tested & fails, LEAK_TESTS[test], 0)
     return Leaks(tested=tested, found=found)
+
+
+def trained_in_holdout(docket: Docket) -> Flags:
+    """Mark vectors of a holdout's units whose maker was trained until after it began."""
+    forecasts, units = docket.forecasts, docket.units
+    marked = np.zeros(len(forecasts.unit), dtype=np.bool_)
+    holding = [row for row, suite in enumerate(units.suites) if suite.holdouts]
+    if not holding:
+        return marked
+    begins = np.full(len(units.number), NEVER, dtype=np.int64)
+    for row in holding:
+        cutoff_us = int(units.cutoff_us[row])
+        for since, until in units.suites[row].holdouts:
+            if since <= cutoff_us < until:
+                begins[row] = min(begins[row], since)
+    _, training = _stated_times(forecasts.evidence)
+    marked = (training != NEVER) & (training > begins[forecasts.unit])
+    return marked & ~forecasts.is_reveal
 
 
 def _stated_times(

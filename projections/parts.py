@@ -1,7 +1,7 @@
 """Parts of a suite that have a row of their own: a horizon, a slice, or both.
 
 A grouping is `horizon`, `target`, `template`, `slot`, `tag:<name>`, which divide the
-units; `adaptation_budget`, which divides a forecaster's vectors; or `evidence_tier`,
+units; `split`, the periods that the suite sets apart; `adaptation_budget`, which divides a forecaster's vectors; or `evidence_tier`,
 which a forecaster has as a whole.
 """
 
@@ -16,9 +16,11 @@ from ledger.projections.baselines import TAG, tag_of
 from ledger.projections.board import Board
 from ledger.projections.columns import Integers
 from ledger.projections.fetching import Texts
+from ledger.projections.splits import divided
 from ledger.suite import Competitor
 
 HORIZON, BUDGET, TIER = "horizon", "adaptation_budget", "evidence_tier"
+SPLIT = "split"
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,16 +42,24 @@ class Parts:
 
     def __init__(self, board: Board, groupings: Sequence[str]) -> None:
         """Raise `UsageError` for a grouping that there is not."""
-        self._groupings = list(dict.fromkeys(groupings))
+        splits = board.suite.manifest.statistics.splits
+        # What was set apart beforehand is always shown apart.
+        wanted = (*groupings, SPLIT) if splits else groupings
+        self._groupings = list(dict.fromkeys(wanted))
         declared = np.flatnonzero(board.units.cutoff_us <= board.as_of_us)
         self._horizons: dict[str | None, Integers] = {None: declared}
         if HORIZON in self._groupings:
             self._horizons.update(_divided(declared, board.units.horizon))
         self._divided = {
-            each: _divided(declared, _values(board, each))
+            each: _divided(declared, values_of(board, each))
             for each in self._groupings
-            if each not in {HORIZON, BUDGET, TIER}
+            if each not in {HORIZON, BUDGET, TIER, SPLIT}
         }
+        if SPLIT in self._groupings:
+            if not splits:
+                msg = f"rows cannot be grouped by split: {board.suite.name} has none"
+                raise UsageError(msg)
+            self._divided[SPLIT] = divided(splits, board.units.cutoff_us, declared)
 
     def of(self, competitor: Competitor, budgets: Sequence[str]) -> Iterator[Part]:
         """Yield a competitor's parts: everything first, then by horizon and slice."""
@@ -78,14 +88,14 @@ class Parts:
                 yield Part(units=units, horizon=horizon, grouping=grouping, value=value)
 
 
-def _values(board: Board, grouping: str) -> Texts:
+def values_of(board: Board, grouping: str) -> Texts:
     """Return what each unit is grouped by; "" for no value."""
     units = board.units
     if grouping.startswith(TAG):
         return tag_of(units.tags, grouping.removeprefix(TAG))
     named = {"target": units.target, "template": units.template, "slot": units.slot}
     if grouping not in named:
-        known = ", ".join((HORIZON, *named, TIER, BUDGET))
+        known = ", ".join((HORIZON, *named, SPLIT, TIER, BUDGET))
         msg = f"rows cannot be grouped by {grouping!r}: take {known} or tag:<name>"
         raise UsageError(msg)
     return named[grouping]

@@ -30,6 +30,7 @@ from ledger.projections.entrants import Entrant, Field
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, clamped, told
 from ledger.projections.labels import labels
+from ledger.projections.looks import look
 from ledger.projections.measures import measures
 from ledger.projections.missing import bounds
 from ledger.projections.parts import Part
@@ -75,6 +76,7 @@ def row_of(subject: Subject, inference: Inference) -> Row:
         "integrity": integrity(about, counts),
         "window": _window(entrant, cohort),
         "as_of": _instant(board.as_of_us),
+        "look": look(board),
         "cohort_hash": cohort.hash,
         "scorer": f"{board.suite.manifest.metrics} sealed-ledger/{__version__}",
         "superseded_at": _instant(board.superseded_us),

@@ -22,7 +22,10 @@ HOUR_US = 3_600 * SECOND_US
 
 
 class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite version in force, with what judging looks up for every event."""
+    """A suite version in force, with what judging looks up for every event.
+
+    `holdouts` are from when until when the cut-offs of its holdouts lie.
+    """
 
     seq: int
     received_us: int
@@ -32,6 +35,7 @@ class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True):
     clip_ppm: int
     max_spread_us: int
     canaries: frozenset[str]
+    holdouts: tuple[tuple[int, int], ...]
     templates: dict[str, Template]
 
     @property
@@ -87,6 +91,12 @@ class Frozen:
         self.suites[event.suite] = version
         return False
 
+    def versions(self, suite: str) -> list[SuiteVersion]:
+        """Return a suite and the versions of it before, as far as there are any."""
+        name, number = parse_version(suite)
+        names = (f"{name}@v{each}" for each in range(number, 0, -1))
+        return [self.suites[each] for each in names if each in self.suites]
+
     def successor(self, suite: str) -> SuiteVersion | None:
         """Return the version that superseded a suite, if one did."""
         return self.suites.get(successor_name(suite))
@@ -109,5 +119,15 @@ def suite_version(manifest: SuiteManifest, seq: int, received_us: int) -> SuiteV
         clip_ppm=spelling.ppm(manifest.scoring.clip),
         max_spread_us=min(manifest.max_spread_seconds, SECONDS_MAX) * SECOND_US,
         canaries=frozenset(manifest.canaries),
+        holdouts=periods(manifest, "holdout"),
         templates={template.id: template for template in manifest.templates},
+    )
+
+
+def periods(manifest: SuiteManifest, purpose: str) -> tuple[tuple[int, int], ...]:
+    """Return the first moment of each split of a purpose, and the one after its last."""
+    return tuple(
+        (micros(each.from_), micros(each.until))
+        for each in manifest.statistics.splits
+        if each.purpose == purpose
     )

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger import codec
+from ledger.clock import instant_text
 from ledger.events import Evidence
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
-from tests.simulator import BAR, History
+from tests.simulator import BAR, BEGAN, History
 from tests.test_rules_table import findings_documented
 
 SECOND = timedelta(seconds=1)
@@ -19,6 +20,14 @@ MICROSECOND = timedelta(microseconds=1)
 NOTHING = timedelta(0)
 OTHER = sha256(b"another").hexdigest()
 SALT = sha256(b"salt").hexdigest()
+# A holdout of all units of the histories, which began before them.
+HOLDOUT_BEGINS = BEGAN - timedelta(days=1)
+HOLDOUT = {
+    "name": "forward",
+    "from": instant_text(HOLDOUT_BEGINS),
+    "until": "2027-11-02T09:00:00Z",
+    "purpose": "holdout",
+}
 CANARY = "canary-6d0c2f4e9b8a41f7a3e5c0d9b7a61e24"
 
 
@@ -121,6 +130,11 @@ def trained_until(history: History, before: timedelta) -> None:
     history.resolve(question, published_at=out)
 
 
+def trained_past_the_holdout_s_begin(history: History, after: timedelta) -> None:
+    trained = HOLDOUT_BEGINS + after
+    history.seal(history.question(), evidence=Evidence(training_cutoff_at=trained))
+
+
 def failing_by(history: History, mode: str) -> None:
     history.seal(history.question(), failure_modes=(f"as in {mode} twice",))
 
@@ -188,6 +202,7 @@ EDGES: dict[str, Edge] = {
     "amended": Edge(amended_in, VOIDED, {"note": "checked twice"}),
     "evidence-after-sealing": Edge(evidence_from_after, MICROSECOND, NOTHING),
     "training-after-label": Edge(trained_until, NOTHING, MICROSECOND),
+    "trained-in-holdout": Edge(trained_past_the_holdout_s_begin, MICROSECOND, NOTHING),
     "canary-leak": Edge(failing_by, CANARY, CANARY[:-1]),
     "commitment-mismatch": Edge(revealed_as, "0.9", "0.8", 0),
     "commitment-unopened": Edge(hidden_until, MICROSECOND, NOTHING, 0),
@@ -199,7 +214,9 @@ EDGES: dict[str, Edge] = {
 
 
 def told(edge: Edge, value: object) -> History:
-    history = History(canaries=[sha256(CANARY.encode()).hexdigest()])
+    history = History(
+        canaries=[sha256(CANARY.encode()).hexdigest()], statistics__splits=[HOLDOUT]
+    )
     edge.tell(history, value)
     return history
 

@@ -575,7 +575,7 @@ def many(history: History, units: int) -> None:
 @pytest.mark.parametrize(
     ("units", "labels"),
     [
-        (0, {"small_sample", "few_clusters"}),
+        (0, {"small_sample", "few_clusters", "off_look"}),
         (1, {"small_sample", "few_clusters", "single_cluster"}),
         (2, {"small_sample", "few_clusters"}),
         (29, {"small_sample", "few_clusters"}),
@@ -583,7 +583,7 @@ def many(history: History, units: int) -> None:
     ],
 )
 def test_a_small_sample_is_called_one(units: int, labels: set[str]) -> None:
-    history = History()
+    history = History(statistics__looks=[units or 1])
     many(history, units)
     always = {"forecaster_owned", "shared_custody"} if units else {"shared_custody"}
     assert set(row(history)["labels"]) == always | labels
