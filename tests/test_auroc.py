@@ -142,7 +142,7 @@ def test_the_same_ranking_twice_does_not_differ() -> None:
     p_ppm, y = medium("p_ppm"), medium("y")
     # Any rising function of the probabilities ranks alike.
     found = paired_delong(p_ppm, p_ppm // 2 + 7, y)
-    assert (found.difference, found.variance) == (0, 0)
+    assert found.difference == found.variance == Fraction(0)
     assert (found.z, found.p, found.reason) == (None, None, "degenerate_variance")
 
 
@@ -191,6 +191,9 @@ def test_an_interval_stays_between_0_and_1_and_widens_with_its_level() -> None:
     p_ppm, y = integers(inputs["p_ppm"]), integers(inputs["y"])
     wide, narrow = (delong(p_ppm, y, Fraction(each, 100)) for each in (99, 50))
     assert wide.hi == 1
+    assert wide.lo is not None
+    assert narrow.lo is not None
+    assert narrow.hi is not None
     assert wide.lo < narrow.lo < narrow.hi < 1
     down = delong(PPM - p_ppm, y, Fraction(99, 100))
     assert down.lo == 0
@@ -203,10 +206,10 @@ def test_the_method_applies_where_every_cluster_has_one_unit() -> None:
 
 
 def test_each_answer_is_ranked_against_all_others() -> None:
-    vectors = integers([[700, 200, 100], [100, 800, 100], [600, 300, 100]])
+    vectors = np.array([[700, 200, 100], [100, 800, 100], [600, 300, 100]])
     outcome = integers([0, 1, 1])
     first, second, third = one_vs_rest(vectors, outcome)
-    assert (first.value, second.value) == (1, 1)
+    assert first.value == second.value == Fraction(1)
     assert (third.value, third.reason) == (None, "single_class")
     assert averaged([first, second]).value == 1
     assert averaged([first, third, second]).reason == "single_class"

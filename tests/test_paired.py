@@ -30,14 +30,17 @@ def test_eight_clusters_differ_as_others_find() -> None:
     # Two units a cluster, on either side of its mean.
     differences = integers([m * unit + off for m in means for off in (-5, 5)])
     found = paired(differences, np.arange(16) // 2, resamples(8), RULE)
-    assert found.difference.value * 100 == exactly(expected["mean"])
+    assert found.difference.value == exactly(expected["mean"]) / 100
     assert found.difference.n == 16
     assert found.sign_flip.p_greater == exactly(expected["signflip_greater_p"])
     assert found.sign_flip.p_two_sided == exactly(expected["signflip_two_sided_p"])
     assert (found.sign_flip.flips, found.sign_flip.is_exact) == (256, True)
     assert dec12(Fraction(found.student.t)) == expected["t"]["dec"]
     assert found.student.degrees == expected["df"]
-    assert found.interval.lo <= found.difference.value <= found.interval.hi
+    lo, hi = found.interval.lo, found.interval.hi
+    assert lo is not None
+    assert hi is not None
+    assert lo <= found.difference.value <= hi
 
 
 def test_no_difference_anywhere_is_no_evidence_at_all() -> None:
@@ -144,6 +147,7 @@ def test_t_is_the_mean_of_means_in_standard_errors(
         assert found.reason == "degenerate_variance"
         return
     assert found.degrees == count - 1
+    assert found.t is not None
     squared = Fraction(found.t) ** 2
     assert abs(squared - mean * mean * count / variance) < squared / 10**40 + Fraction(
         1, 10**40
