@@ -9,6 +9,7 @@ import msgspec
 
 from ledger.errors import LedgerError, RefusedError
 from ledger.events import Question
+from ledger.grammar import Count
 from ledger.writer import Receipt
 
 LINE_BYTES_MAX = 1_048_576
@@ -48,14 +49,14 @@ class Append(Params, frozen=True, kw_only=True):
 class EntryAt(Params, frozen=True, kw_only=True):
     """`entry`: the entry at a position."""
 
-    seq: int
+    seq: Count
 
 
 class ProofOf(Params, frozen=True, kw_only=True):
     """`proof`: that an entry is in the log; under the newest checkpoint or a `size`."""
 
-    seq: int
-    size: int | None = None
+    seq: Count
+    size: Count | None = None
 
 
 class UnitNamed(Params, frozen=True, kw_only=True):

@@ -1,0 +1,348 @@
+"""Group commit: who shares a commit, who is answered, and that each answer is true."""
+
+from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
+from threading import Event
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger import codec
+from ledger.checkpoint import parse_checkpoint, split_note
+from ledger.daemon.admission import Batch
+from ledger.daemon.commits import Answer, Committer, Done
+from ledger.daemon.opening import Look
+from ledger.daemon.protocol import BUSY, INTERNAL_ERROR, REFUSED, STOPPED, FaultError
+from ledger.errors import RefusedError, WriterStoppedError
+from ledger.log import open_reader
+from ledger.writer import Receipt, Submission, Writer
+from tests.workshop import Workshop
+
+SECONDS = 60
+
+
+class Bench:
+    """A committer over a real writer, and what it answered in the order of answers."""
+
+    def __init__(self, shop: Workshop, writer: Writer, **limits: int) -> None:
+        self.shop = shop
+        self.writer = writer
+        self.done: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.answers: list[tuple[int, Answer]] = []
+        self.stopped: list[str] = []
+        self.faults: list[str] = []
+        self.committer = Committer(
+            writer,
+            note="",
+            deliver=self.done.put,
+            on_stopped=self.stopped.append,
+            on_fault=self.faults.append,
+            queue_events=limits.get("queue_events", 10_000),
+            queue_bytes=limits.get("queue_bytes", 1 << 30),
+        )
+        self._asked = 0
+
+    def ask(self, *events: Submission | RefusedError, atomic: bool = False) -> int:
+        return self.submit(Batch(admitted=events, is_atomic=atomic, bytes=100))
+
+    def submit(self, job: Any) -> int:
+        number = self._asked
+        self._asked += 1
+        self.committer.submit(job, lambda answer: self.answers.append((number, answer)))
+        return number
+
+    def settle(self) -> dict[int, Answer]:
+        """Wait for all answers and return them by the numbers of their requests."""
+        while len(self.answers) < self._asked:
+            self.done.get(timeout=SECONDS)()
+        return dict(self.answers)
+
+
+@pytest.fixture
+def bench(tmp_path: Any) -> Iterator[Bench]:
+    shop = Workshop(tmp_path).found()
+    with shop.writer() as writer:
+        made = Bench(shop, writer)
+        yield made
+        made.committer.finish()
+
+
+def outcomes(answer: Answer) -> Sequence[Receipt | RefusedError]:
+    assert isinstance(answer, Done), answer
+    return answer.outcomes
+
+
+def fault(answer: Answer) -> tuple[int, object]:
+    assert isinstance(answer, FaultError)
+    return answer.code, answer.data["code"]
+
+
+def entries(shop: Workshop) -> list[bytes]:
+    with open_reader(shop.folder) as reader:
+        return [row.payload for row in reader.store.rows(0, reader.events.size())]
+
+
+def opening(shop: Workshop, number: int) -> Submission:
+    return shop.signed(shop.opened(shop.question(number)))
+
+
+def unfit(shop: Workshop) -> Submission:
+    """Return a forecast that nobody opened a question for."""
+    return shop.signed(shop.sealed("00" * 32, 50))
+
+
+def test_what_is_queued_together_is_committed_together_and_each_is_answered(
+    bench: Bench,
+) -> None:
+    events = [opening(bench.shop, number) for number in range(20)]
+    for event in events:
+        bench.ask(event)
+    bench.committer.start()
+    answers = bench.settle()
+    assert bench.committer.counts.commits == 1
+    for number, event in enumerate(events):
+        [receipt] = outcomes(answers[number])
+        assert isinstance(receipt, Receipt)
+        assert entries(bench.shop)[receipt.seq] == event.payload
+        assert parse_checkpoint(split_note(answers[number].note)[0]).size == 22
+
+
+def test_what_comes_while_a_commit_is_under_way_shares_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_in, may_go = Event(), Event()
+    commit = bench.writer.commit
+
+    def slow() -> list[Receipt]:
+        is_in.set()
+        assert may_go.wait(SECONDS)
+        return commit()
+
+    monkeypatch.setattr(bench.writer, "commit", slow)
+    bench.committer.start()
+    bench.ask(opening(bench.shop, 0))
+    assert is_in.wait(SECONDS)
+    for number in range(1, 8):
+        bench.ask(opening(bench.shop, number))
+    # None of them was staged when the first commit began: none may be in its answer.
+    assert bench.done.empty()
+    may_go.set()
+    answers = bench.settle()
+    assert bench.committer.counts.commits == 2
+    assert [outcomes(answers[number])[0].seq for number in range(8)] == list(
+        range(2, 10)
+    )
+    notes = [split_note(answers[number].note)[0] for number in range(8)]
+    assert [parse_checkpoint(note).size for note in notes] == [3] + [10] * 7
+
+
+def test_an_event_is_in_the_log_before_anybody_hears_of_it(bench: Bench) -> None:
+    bench.committer.start()
+    seen = []
+    for number in range(5):
+        event = opening(bench.shop, number)
+        job = Batch(admitted=(event,), is_atomic=False, bytes=1)
+        bench.committer.submit(
+            job, lambda _, e=event: seen.append(e.payload in entries(bench.shop))
+        )
+    while len(seen) < 5:
+        bench.done.get(timeout=SECONDS)()
+    assert seen == [True] * 5
+
+
+def test_an_atomic_batch_with_one_unfit_event_is_refused_and_harms_nobody(
+    bench: Bench,
+) -> None:
+    shop = bench.shop
+    first = bench.ask(opening(shop, 0))
+    torn = bench.ask(opening(shop, 1), opening(shop, 2), unfit(shop), atomic=True)
+    after = bench.ask(opening(shop, 3))
+    looked = bench.submit(Look(ask=lambda state: sorted(state.suites)))
+    bench.committer.start()
+    answers = bench.settle()
+    refused = answers[torn]
+    assert fault(refused) == (REFUSED, "unknown-question")
+    assert isinstance(refused, FaultError)
+    assert refused.data["index"] == 2
+    assert outcomes(answers[first])[0].seq == 2
+    assert outcomes(answers[after])[0].seq == 3
+    assert answers[looked].found == ["workshop@v1"]
+    ids = b"".join(entries(shop))
+    assert b"dispatch-0000001" not in ids
+    assert b"dispatch-0000002" not in ids
+
+
+def test_an_atomic_batch_that_is_sound_is_let_in_as_a_whole(bench: Bench) -> None:
+    shop = bench.shop
+    question = shop.question(0)
+    seal = shop.signed(shop.sealed(codec.question_hash(question), 70))
+    number = bench.ask(shop.signed(shop.opened(question)), seal, atomic=True)
+    bench.committer.start()
+    assert [each.seq for each in outcomes(bench.settle()[number])] == [2, 3]
+
+
+def test_many_torn_batches_in_a_group_are_each_refused_alone(bench: Bench) -> None:
+    shop = bench.shop
+    sound, torn = [], []
+    for number in range(0, 60, 2):
+        sound.append(bench.ask(opening(shop, number)))
+        torn.append(bench.ask(opening(shop, number + 1), unfit(shop), atomic=True))
+    bench.committer.start()
+    answers = bench.settle()
+    assert [outcomes(answers[each])[0].seq for each in sound] == list(range(2, 32))
+    assert {fault(answers[each]) for each in torn} == {(REFUSED, "unknown-question")}
+    assert len(entries(shop)) == 32
+
+
+def test_the_same_event_twice_gets_the_same_receipt_and_stands_once(
+    bench: Bench,
+) -> None:
+    event = opening(bench.shop, 0)
+    bench.ask(event, event)
+    bench.ask(event)
+    bench.committer.start()
+    answers = bench.settle()
+    again = bench.ask(event)
+    answers = bench.settle()
+    found = [*outcomes(answers[0]), *outcomes(answers[1]), *outcomes(answers[again])]
+    assert {each.seq for each in found} == {2}
+    assert len({each.received_at for each in found}) == 1
+    assert len(entries(bench.shop)) == 3
+
+
+@pytest.mark.parametrize(
+    "error",
+    [WriterStoppedError("the disk said no"), OSError(5, "I/O error"), MemoryError()],
+    ids=lambda error: type(error).__name__,
+)
+def test_after_a_commit_of_unknown_outcome_nobody_is_told_that_it_is_there(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def broken() -> list[Receipt]:
+        raise error
+
+    monkeypatch.setattr(bench.writer, "commit", broken)
+    for number in range(4):
+        bench.ask(opening(bench.shop, number))
+    bench.committer.start()
+    answers = bench.settle()
+    assert {fault(each) for each in answers.values()} == {(STOPPED, "stopped")}
+    assert len(bench.stopped) == 1
+    with pytest.raises(FaultError) as later:
+        bench.ask(opening(bench.shop, 9))
+    assert later.value.code == STOPPED
+
+
+def test_a_full_queue_sends_away_with_a_hint_when_to_come_back(tmp_path: Any) -> None:
+    shop = Workshop(tmp_path).found()
+    with shop.writer() as writer:
+        bench = Bench(shop, writer, queue_events=2)
+        bench.ask(opening(shop, 0))
+        bench.ask(opening(shop, 1))
+        with pytest.raises(FaultError) as busy:
+            bench.ask(opening(shop, 2))
+        assert busy.value.code == BUSY
+        assert int(str(busy.value.data["retry_after_ms"])) > 0
+        bench.committer.start()
+        bench._asked -= 1
+        bench.settle()
+        bench.ask(opening(shop, 2))
+        bench.settle()
+        bench.committer.finish()
+    assert len(entries(shop)) == 5
+
+
+def test_memory_bounds_the_queue_too_and_an_empty_queue_takes_any_request(
+    tmp_path: Any,
+) -> None:
+    shop = Workshop(tmp_path).found()
+    with shop.writer() as writer:
+        bench = Bench(shop, writer, queue_bytes=99)
+        bench.ask(opening(shop, 0))
+        with pytest.raises(FaultError) as busy:
+            bench.ask(opening(shop, 1))
+        assert busy.value.code == BUSY
+        bench.committer.start()
+        bench.committer.finish()
+
+
+def test_a_fault_of_the_program_costs_one_request_and_no_event_of_another(
+    bench: Bench,
+) -> None:
+    def stumble(_: object) -> object:
+        raise KeyError("no such thing")
+
+    bench.ask(opening(bench.shop, 0))
+    stumbled = bench.submit(Look(ask=stumble))
+    bench.ask(opening(bench.shop, 1))
+    bench.committer.start()
+    answers = bench.settle()
+    while not bench.done.empty():
+        bench.done.get()()
+    assert fault(answers[stumbled]) == (INTERNAL_ERROR, "internal-error")
+    assert "Traceback" not in str(answers[stumbled])
+    assert "no such thing" in bench.faults[0]
+    assert len(entries(bench.shop)) == 4
+
+
+def test_finishing_answers_what_is_queued_first(bench: Bench) -> None:
+    for number in range(3):
+        bench.ask(opening(bench.shop, number))
+    bench.committer.start()
+    bench.committer.finish()
+    assert len(entries(bench.shop)) == 5
+    assert len(bench.settle()) == 3
+
+
+REQUESTS = st.lists(
+    st.tuples(st.lists(st.sampled_from("ox"), min_size=1, max_size=3), st.booleans()),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(requests=REQUESTS)
+def test_any_group_is_answered_as_if_each_request_had_come_alone(
+    tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[list[str], bool]]
+) -> None:
+    shop = Workshop(tmp_path_factory.mktemp("g")).found()
+    numbers = iter(range(1_000))
+    made = [
+        (
+            [
+                opening(shop, next(numbers)) if sign == "o" else unfit(shop)
+                for sign in signs
+            ],
+            atomic,
+        )
+        for signs, atomic in requests
+    ]
+    with shop.writer() as writer:
+        bench = Bench(shop, writer)
+        for events, atomic in made:
+            bench.ask(*events, atomic=atomic)
+        bench.committer.start()
+        answers = bench.settle()
+        bench.committer.finish()
+    expected: list[bytes] = []
+    for number, ((events, atomic), (signs, _)) in enumerate(
+        zip(made, requests, strict=True)
+    ):
+        if atomic and "x" in signs:
+            assert fault(answers[number])[0] == REFUSED
+            continue
+        for event, sign, outcome in zip(
+            events, signs, outcomes(answers[number]), strict=True
+        ):
+            assert isinstance(outcome, Receipt) is (sign == "o")
+            if isinstance(outcome, Receipt):
+                assert outcome.seq == 2 + len(expected)
+                expected.append(event.payload)
+    assert entries(shop)[2:] == expected
