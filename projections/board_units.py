@@ -36,7 +36,8 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     row of `answer_lists`; `outcome` and `positive` are indexes into that list, -1 for
     none. `lines` are what a cohort's hash reads. `end_us` is when forecasting ended:
     the cut-off or the start of work. At `own_place` (`own_seq` in the log) computed
-    competitors forecast.
+    competitors forecast. `resolved_seq` is the position of the record that stands,
+    `NEVER` without one.
     """
 
     number: Integers
@@ -63,11 +64,12 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     reviews: Integers
     vectors: Integers
     records: Integers
+    resolved_seq: Integers
 
 
 _NUMBERS = (
     "number cutoff_us resolve_by_us end_us own_seq own_us own_eligible reviews vectors "
-    "records"
+    "records resolved_seq"
 )
 _TRAITS = "template horizon target cluster slot tags"
 _TEXTS = f"{_TRAITS} answers status outcome"
@@ -75,7 +77,7 @@ _SQL = f"""SELECT unit, cutoff_us, resolve_by_us,
     min(cutoff_us, ifnull(started_us, {NEVER})), ifnull(own_seq, {NEVER}),
     ifnull(own_us, {NEVER}), own_eligible, reviews, vectors,
     (SELECT count(*) FROM resolutions r WHERE r.unit = q.unit AND NOT r.is_review
-        AND r.status <> 'PENDING'),
+        AND r.status <> 'PENDING'), ifnull(resolved_seq, {NEVER}),
     template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''), answers,
     status, ifnull(outcome, ''), identity
     FROM questions q WHERE suite = ? ORDER BY identity"""  # noqa: S608 - a constant
@@ -203,6 +205,7 @@ def _silent(name: str, question: Question, answers: tuple[str, ...]) -> Cells:
         0,
         0,
         0,
+        NEVER,
         *asked,
         *named,
         canonical_text(answers),
