@@ -111,19 +111,6 @@ SURROUNDINGS = {
     "pathlib.Path.home",
 }
 
-# Published numbers are made of integers and fractions. This one writes what was
-# already computed, in a format whose readers expect floats.
-MAY_USE_FLOATS = {"ledger.projections.materialize"}
-# The functions of `math` that make an integer of integers and fractions.
-EXACT_MATH = {"ceil", "comb", "factorial", "gcd", "isqrt", "lcm", "perm", "prod"}
-INEXACT_LIBRARIES = {"cmath", "scipy", "statistics"}
-INEXACT_REDUCTIONS = {
-    "average", "cumprod", "dot", "einsum", "exp", "exp2", "expm1", "float16",
-    "float32", "float64", "inner", "linspace", "log", "log10", "log1p", "log2",
-    "matmul", "mean", "median", "nanmean", "nanstd", "nanvar", "percentile", "power",
-    "quantile", "sqrt", "std", "tensordot", "vdot", "var",
-}  # fmt: skip
-
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 FUNCTION_LINES_MEDIAN = 15
@@ -331,66 +318,6 @@ def test_what_runs_at_import_is_told_from_what_runs_later(
 ) -> None:
     names = {use.name for use in uses(Module("m", source), at_import=True)}
     assert bool(names & {"os.getenv", "datetime.datetime.now"}) is found
-
-
-# --- Exact arithmetic -----------------------------------------------------------------
-
-
-def inexact(module: Module) -> Iterator[Use]:
-    """Yield every place that makes or reduces floats (METRICS, numerics)."""
-    for use in uses(module):
-        library, _, rest = use.name.partition(".")
-        last = rest.rpartition(".")[2]
-        if (
-            (library == "math" and last not in EXACT_MATH | {""})
-            or (library in {"numpy", "polars"} and last in INEXACT_REDUCTIONS)
-            or library in INEXACT_LIBRARIES
-        ):
-            yield use
-    for node in ast.walk(module.tree):
-        match node:
-            case ast.Constant(value=float() | complex() as value):
-                yield Use(f"the literal {value}", node.lineno)
-            case ast.Name(id="float"):
-                yield Use("float", node.lineno)
-            # `rates.mean()` of an array; a function of our own takes what it averages.
-            case ast.Call(func=ast.Attribute(attr=attr), args=[]) if (
-                attr in INEXACT_REDUCTIONS
-            ):
-                yield Use(f".{attr}()", node.lineno)
-
-
-def test_published_numbers_never_pass_through_a_float() -> None:
-    offences = [
-        at(module, use)
-        for module in MODULES
-        if room_of(module.name) == "ledger.projections"
-        and module.name not in MAY_USE_FLOATS
-        for use in inexact(module)
-    ]
-    assert offences == []
-
-
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("import math\nmath.log(2)", True),
-        ("from math import exp as e\ne(1)", True),
-        ("import math\nmath.isqrt(2)", False),
-        ("import numpy as np\nnp.mean([1])", True),
-        ("import numpy as np\nnp.add.reduceat([1], [0])", False),
-        ("def f(table): return table.mean()", True),
-        ("from ledger.projections import exact\nexact.mean([1])", False),
-        ("half = 0.5", True),
-        ("half = '0.5'", False),
-        ("def f(x): return float(x)", True),
-        ("def f(x: float) -> None: ...", True),
-        ("from statistics import mean\nmean([1])", True),
-        ("from fractions import Fraction\nFraction(1, 2)", False),
-    ],
-)
-def test_a_float_is_told_from_exact_arithmetic(source: str, *, found: bool) -> None:
-    assert any(inexact(Module("m", source))) is found
 
 
 # --- Sizes and names ------------------------------------------------------------------
