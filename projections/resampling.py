@@ -122,12 +122,17 @@ def intervals(
     resamples: Resamples, statistics: Mapping[str, Statistic], rule: Rule
 ) -> dict[str, Interval]:
     """Return the interval of every statistic, all of them from the same resamples."""
-    if resamples.clusters < max(_CLUSTERS_MIN, rule.min_clusters):
+    if not is_enough(resamples, rule):
         return dict.fromkeys(statistics, Interval(reason=CLUSTERS_LT_MIN))
     return {
         name: interval(found, rule)
         for name, found in replicates(resamples, statistics).items()
     }
+
+
+def is_enough(resamples: Resamples, rule: Rule) -> bool:
+    """Tell whether there are clusters enough for any interval."""
+    return resamples.clusters >= max(_CLUSTERS_MIN, rule.min_clusters)
 
 
 def interval(ratios: Sequence[Ratio], rule: Rule) -> Interval:
