@@ -21,6 +21,7 @@ from ledger.projections.columns import Integers
 from ledger.projections.exact import UNITS, exact_sum
 
 _PARTS = lcm(*range(1, 101)) * 10**50
+_PARTS_OF_UNIT = _PARTS // UNITS
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,31 +72,55 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 
 def steps(losses: Iterable[int], watch: Watch) -> Iterator[Step]:
     """Yield where the means stand after each loss (Dawid 1984; Gama et al. 2013)."""
-    running = _Running(watch)
+    rising, fading = _Rising(watch), _Fading(watch)
+    window: deque[int] = deque(maxlen=watch.window)
     for loss in losses:
-        running.take(loss)
-        yield running.step()
+        rising.take(loss)
+        fading.take(loss)
+        window.append(loss)
+        yield Step(
+            cumulative=rising.mean,
+            fading=fading.mean,
+            sliding=Fraction(sum(window), len(window) * UNITS),
+            rise=rising.rise,
+        )
 
 
 def drift(losses: Integers, watch: Watch) -> Drift:
     """Return where the means of losses ended, and the first alarm on the way there."""
-    running = _Running(watch)
+    rising = _Rising(watch)
     alarm = onset = None
     for place, loss in enumerate(losses.tolist()):
-        running.take(loss)
-        if alarm is None and running.is_alarmed:
-            alarm, onset = place, running.onset
-    before = _mean(losses[:onset] if onset is not None else losses)
+        rising.take(loss)
+        if alarm is None and rising.is_alarmed:
+            alarm, onset = place, rising.onset
+    before = _mean(losses[:onset])
+    recovery = None
+    if alarm is not None and onset is not None and before.value is not None:
+        enough = before.value + watch.margin
+        recovery = _recovery(losses, watch, alarm, onset, enough)
     return Drift(
         n=len(losses),
-        last=running.step() if len(losses) else None,
+        last=_last(losses, watch, rising) if len(losses) else None,
         alarm=alarm,
         onset=onset,
         before=before,
-        after=_mean(losses[onset:] if onset is not None else losses[:0]),
-        recovery=None
-        if alarm is None or onset is None or before.value is None
-        else _recovery(losses, watch, alarm, onset, before.value + watch.margin),
+        after=_mean(losses[len(losses) if onset is None else onset :]),
+        recovery=recovery,
+    )
+
+
+def _last(losses: Integers, watch: Watch, rising: "_Rising") -> Step:
+    """Return where all losses have brought the means, without each step on the way."""
+    fading = _Fading(watch)
+    for loss in losses[-fading.memory(len(losses)) :].tolist():
+        fading.take(loss)
+    recent = losses[-watch.window :]
+    return Step(
+        cumulative=rising.mean,
+        fading=fading.mean,
+        sliding=Fraction(exact_sum(recent), len(recent) * UNITS),
+        rise=rising.rise,
     )
 
 
@@ -120,52 +145,66 @@ def _recovery(
     return None
 
 
-class _Running:
-    """The running numbers of a loss, in whole parts."""
+class _Rising:
+    """The running mean of a loss, and how far the loss has risen above it, in parts."""
 
     def __init__(self, watch: Watch) -> None:
-        self._watch = watch
         self._tolerated = int(watch.tolerated * _PARTS)
         self._limit = int(watch.limit * _PARTS)
-        self._n = self._total = 0
-        self._faded = self._weight = 0
-        self._window: deque[int] = deque(maxlen=watch.window)
-        self._slid = 0
-        self._level = self._least = 0
+        self._n = self._total = self._level = self._least = 0
         self.onset = 0
 
     def take(self, loss: int) -> None:
-        """Take one more loss into every running number."""
-        parts = loss * (_PARTS // UNITS)
+        """Take one more loss in."""
+        parts = loss * _PARTS_OF_UNIT
         self._n += 1
         self._total += parts
-        self._fade(parts)
-        if len(self._window) == self._watch.window:
-            self._slid -= self._window[0]
-        self._slid += parts
-        self._window.append(parts)
         self._level += parts - _divided(self._total, self._n) - self._tolerated
         if self._level < self._least:
             self._least, self.onset = self._level, self._n
 
-    def _fade(self, parts: int) -> None:
-        share, whole = self._watch.fading.numerator, self._watch.fading.denominator
-        self._faded = _divided(self._faded * share, whole) + parts
-        self._weight = _divided(self._weight * share, whole) + _PARTS
+    @property
+    def mean(self) -> Fraction:
+        """The mean of all losses so far, at least one."""
+        return Fraction(self._total, self._n * _PARTS)
+
+    @property
+    def rise(self) -> Fraction:
+        """The statistic of Page and Hinkley."""
+        return Fraction(self._level - self._least, _PARTS)
 
     @property
     def is_alarmed(self) -> bool:
-        """Tell whether the loss has risen by more than the limit."""
+        """Whether the loss has risen by more than the limit."""
         return self._level - self._least > self._limit
 
-    def step(self) -> Step:
-        """Return the means of all losses so far, at least one."""
-        return Step(
-            cumulative=Fraction(self._total, self._n * _PARTS),
-            fading=Fraction(self._faded, self._weight),
-            sliding=Fraction(self._slid, len(self._window) * _PARTS),
-            rise=Fraction(self._level - self._least, _PARTS),
-        )
+
+class _Fading:
+    """The fading mean of a loss: its weighted sum and the sum of weights, in parts."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._share, self._whole = watch.fading.numerator, watch.fading.denominator
+        self._faded = self._weight = 0
+
+    def memory(self, size: int) -> int:
+        """Return how many of `size` losses count: older ones weigh less than a part."""
+        weight = _PARTS
+        for count in range(size):
+            if not weight:
+                return count
+            weight = weight * self._share // self._whole
+        return size
+
+    def take(self, loss: int) -> None:
+        """Take one more loss in, and let the older ones fade."""
+        self._faded = _divided(self._faded * self._share, self._whole)
+        self._faded += loss * _PARTS_OF_UNIT
+        self._weight = _divided(self._weight * self._share, self._whole) + _PARTS
+
+    @property
+    def mean(self) -> Fraction:
+        """The fading mean of all losses so far, at least one."""
+        return Fraction(self._faded, self._weight)
 
 
 def _divided(numerator: int, denominator: int) -> int:

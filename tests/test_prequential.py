@@ -74,6 +74,22 @@ def plainly(losses: list[int], watch: Watch) -> list[tuple[Fraction, ...]]:
     return found
 
 
+@given(losses=LOSSES.filter(bool), fading=st.integers(1, 10))
+def test_the_end_of_the_way_is_its_last_step(losses: list[int], fading: int) -> None:
+    watch = msgspec.structs.replace(WATCH, fading=Fraction(fading, 10))
+    *_, last = steps(losses, watch)
+    assert drift(integers(losses), watch).last == last
+
+
+def test_losses_that_have_faded_away_are_not_looked_at_and_not_missed() -> None:
+    losses = [(k * k) % 97 * UNITS // 97 for k in range(400)]
+    watch = msgspec.structs.replace(WATCH, fading=Fraction(1, 10))
+    *_, last = steps(losses, watch)
+    found = drift(integers(losses), watch).last
+    assert found is not None
+    assert dec12(found.fading) == dec12(last.fading)
+
+
 @given(losses=LOSSES, window=st.integers(1, 50))
 def test_running_numbers_are_exact_while_there_are_few(
     losses: list[int], window: int
