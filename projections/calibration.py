@@ -26,7 +26,7 @@ from ledger.projections.calibration_spread import (
 )
 from ledger.projections.cohort import CLUSTERS_LT_MIN, DEGENERATE, INSUFFICIENT
 from ledger.projections.columns import Integers
-from ledger.projections.exact import PPM, dec9
+from ledger.projections.exact import PPM
 from ledger.projections.normal import normal_quantile
 from ledger.projections.resampling import Interval, Rule
 from ledger.projections.tally import tally
@@ -51,15 +51,6 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     standard_error: Fraction | None = None
     interval: Interval = Interval()
-
-    def told(self) -> dict[str, str | int | None]:
-        """Return the number as rows show it; without an interval, with the reason."""
-        if self.value is None:
-            return {"value": None, "n": self.n, "reason": self.reason}
-        shown: dict[str, str | int | None] = {"value": dec9(self.value), "n": self.n}
-        if self.interval.lo is None or self.interval.hi is None:
-            return {**shown, "lo": None, "hi": None, "reason": self.interval.reason}
-        return {**shown, "lo": dec9(self.interval.lo), "hi": dec9(self.interval.hi)}
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import numpy as np
 from ledger.projections.cohort import CONSTANT, EMPTY, SEPARATION, SINGLE_CLASS
 from ledger.projections.columns import Integers
 from ledger.projections.exact import PPM
+from ledger.projections.scores import clip
 from ledger.projections.tally import Tally, tally
 
 CONTEXT = Context(prec=34, rounding=ROUND_HALF_EVEN)
@@ -54,7 +55,7 @@ class Logistic(msgspec.Struct, frozen=True, kw_only=True):
     def apply(self, p_ppm: int) -> int:
         """Return the recalibrated probability, rounded half-even to a millionth."""
         with localcontext(CONTEXT):
-            x = log_odds(clipped(p_ppm, self.clip_ppm))
+            x = log_odds(clip(p_ppm, self.clip_ppm))
             share = PPM * probability(self.intercept + self.slope * x)
             return int(share.to_integral_value(ROUND_HALF_EVEN))
 
@@ -73,11 +74,6 @@ class Point(NamedTuple):
     x: Decimal
     said: int
     happened: int
-
-
-def clipped(p_ppm: int, clip_ppm: int) -> int:
-    """Return a probability kept at least `clip_ppm` away from 0 and from 1."""
-    return min(max(p_ppm, clip_ppm), PPM - clip_ppm)
 
 
 @lru_cache(_REMEMBERED)

@@ -55,6 +55,12 @@ def judged(
     )
 
 
+def shown(estimate: Estimate) -> str:
+    """Return a fitted number as rows print it."""
+    assert estimate.value is not None
+    return dec9(estimate.value)
+
+
 def clusters_of_medium() -> Integers:
     names = [each["cluster"] for each in medium()]
     return integers([sorted(set(names)).index(name) for name in names])
@@ -83,7 +89,7 @@ def test_the_oracle_of_two_hundred_units() -> None:
 def test_the_oracles_without_a_slope_have_an_intercept(name: str) -> None:
     inputs, expected = case(f"calibration-{name}")
     found = judged(*told(inputs))
-    assert found.slope.told() == {"value": None, "n": 5, "reason": expected["reason"]}
+    assert found.slope == Estimate(n=5, reason=expected["reason"])
     assert found.intercept_joint.reason == expected["reason"]
     assert found.intercept.value is not None
     assert dec12(found.intercept.value) == expected["citl"]["dec"]
@@ -171,8 +177,7 @@ def test_an_interval_needs_its_clusters(clusters: int, reason: str | None) -> No
     for estimate in (found.slope, found.intercept, found.intercept_joint):
         assert estimate.value is not None
         assert estimate.interval.reason == reason
-        assert estimate.told().get("reason") == reason
-        assert (estimate.told()["lo"] is None) == (reason is not None)
+        assert (estimate.interval.lo is None) == (reason is not None)
 
 
 def test_one_cluster_has_no_interval_whatever_a_suite_declares() -> None:
@@ -186,7 +191,7 @@ def test_clusters_that_are_all_alike_leave_no_interval_of_no_width() -> None:
     units = [(200_000, 0), (200_000, 1), (700_000, 0), (700_000, 1)] * 12
     found = judged(*columns(units), np.arange(48) // 4)
     assert found.slope.interval.reason == "degenerate_variance"
-    assert found.slope.told()["lo"] is None
+    assert found.slope.interval.lo is None
 
 
 # --- The fit --------------------------------------------------------------------------
@@ -292,7 +297,7 @@ def test_the_intercept_of_a_constant_is_the_difference_of_log_odds() -> None:
 def test_a_constant_at_the_events_rate_is_calibrated_and_has_no_slope() -> None:
     units = [(800_000, int(n % 5 != 0)) for n in range(1_000)]
     found = judged(*columns(units))
-    assert found.intercept.told()["value"] == "0.000000000"
+    assert shown(found.intercept) == "0.000000000"
     assert found.slope.reason == "constant_forecast"
     assert found.intercept.interval.lo is not None
     assert found.intercept.interval.lo < 0 < (found.intercept.interval.hi or 0)
@@ -305,9 +310,9 @@ def test_forecasts_that_keep_their_word_have_slope_one_and_no_intercept() -> Non
         for n in range(10)
     ]
     found = judged(*columns(units))
-    assert found.slope.told()["value"] == "1.000000000"
-    assert found.intercept.told()["value"] == "0.000000000"
-    assert found.intercept_joint.told()["value"] == "0.000000000"
+    assert shown(found.slope) == "1.000000000"
+    assert shown(found.intercept) == "0.000000000"
+    assert shown(found.intercept_joint) == "0.000000000"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +333,7 @@ def test_a_slope_tells_the_extreme_from_the_timid(
     found = judged(*columns(units))
     assert found.slope.value is not None
     assert ("below" if found.slope.value < 1 else "above") == slope
-    assert found.intercept.told()["value"] == dec9(Fraction(intercept))
+    assert shown(found.intercept) == dec9(Fraction(intercept))
 
 
 @pytest.mark.parametrize(("said", "sign"), [(900_000, -1), (100_000, 1)])
