@@ -9,7 +9,7 @@ for what may be imported.
 import _signal as signal  # type: ignore[import-not-found] # `signal` imports `enum`
 import os
 import time
-from collections.abc import Sequence
+from _collections_abc import Sequence
 
 from ledger.daemon.hook_answer import ANSWERED, Answer, allowed, blocked
 from ledger.daemon.hook_payload import (
@@ -40,6 +40,9 @@ from ledger.daemon.hook_text import (
 
 PAYLOAD_BYTES_MAX = 16 * 1_048_576
 _CHUNK = 1_048_576
+TYPE_CHECKING = False  # `typing` has a constant of that name, and costs too much.
+if TYPE_CHECKING:
+    from ledger.daemon.hook_unit import Desk
 _STDIN = 0
 
 
@@ -62,15 +65,18 @@ class Call:
         )
 
 
-def answer(arguments: Sequence[str], stdin: int = _STDIN) -> Answer:
+def answer(
+    arguments: Sequence[str], stdin: int = _STDIN, *, deadline_ms: int = DEADLINE_MS
+) -> Answer:
     """Return what to print and how to exit for the payload of one call.
 
-    `stdin` is the descriptor that a payload is read from, if it is no argument.
+    `stdin` is the descriptor that a payload is read from, if it is no argument. Until
+    the settings say another, `deadline_ms` is how long all this may take.
     """
     call = Call(arguments)
     attempt = Attempt(call)
     before = signal.signal(signal.SIGALRM, _ring)
-    signal.setitimer(signal.ITIMER_REAL, DEADLINE_MS / 1_000)
+    signal.setitimer(signal.ITIMER_REAL, deadline_ms / 1_000)
     try:
         try:
             return attempt.made(call.payload or _read(stdin))
@@ -122,12 +128,22 @@ class Attempt:
         from ledger.daemon.hook_unit import Desk
 
         desk = Desk(settings, time.clock_gettime_ns(time.CLOCK_REALTIME))
-        if delivery.moment == DISPATCH:
-            return self.ended("allowed", allowed(delivery, desk.dispatch(delivery)))
-        if delivery.moment == UPDATE:
-            return self.ended("allowed", allowed(delivery, desk.update(delivery)))
-        if delivery.moment == PROBE:
-            return self.ended("probe", allowed(delivery, desk.probe()))
+        try:
+            if delivery.moment not in ANSWERED:
+                return self._noted(delivery, desk)
+            receipt = {
+                DISPATCH: desk.dispatch,
+                UPDATE: desk.update,
+                PROBE: desk.probe,
+            }[delivery.moment](delivery)
+        finally:
+            desk.close()
+        is_probe = delivery.moment == PROBE
+        return self.ended(
+            "probe" if is_probe else "allowed", allowed(delivery, receipt)
+        )
+
+    def _noted(self, delivery: Delivery, desk: "Desk") -> Answer:
         from ledger.daemon.hook_ends import see_begun, see_end
 
         if delivery.moment == LAUNCHED:

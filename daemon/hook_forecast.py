@@ -6,7 +6,7 @@ is in between. On the hook's start-up path.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from _collections_abc import Iterable, Mapping
 
 from ledger.daemon.hook_text import DeniedError
 

@@ -6,7 +6,7 @@ from are in `tests/hook_payloads/`. On the hook's start-up path: nothing that is
 import may be imported here.
 """
 
-from collections.abc import Callable, Mapping
+from _collections_abc import Callable, Mapping
 
 from ledger.daemon.hook_text import canonical, read_json
 

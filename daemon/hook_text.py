@@ -3,11 +3,13 @@
 The module `json` brings `re` and `enum` along, which take longer to import than a
 forecast takes to be sealed: its C half is asked directly here, and its numbers with a
 point or an exponent stay the texts that they were, so that no float touches a forecast.
-On the hook's start-up path.
+For the same reason the hook's modules take the abstract classes of `collections.abc` from
+`_collections_abc`, which the interpreter has loaded, without `collections`. On the hook's
+start-up path.
 """
 
+from _collections_abc import Mapping
 from _json import encode_basestring, make_scanner
-from collections.abc import Mapping
 
 _BLANK = " \t\n\r"
 

@@ -38,7 +38,12 @@ class Desk:
             self._wire = Wire(self.settings.sockets)
         return self._wire.ask(method, params) or {}
 
-    def probe(self) -> dict[str, object]:
+    def close(self) -> None:
+        """Hang up."""
+        if self._wire is not None:
+            self._wire.close()
+
+    def probe(self, _: Delivery) -> dict[str, object]:
         """Return the daemon's answer to a ping, once it is the ledger that is meant."""
         found = self.ask("ping", {})
         self._require_ours(found)

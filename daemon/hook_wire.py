@@ -52,6 +52,10 @@ class Wire:
                 wait_ms = fault.retry_ms
                 time.sleep((wait_ms if isinstance(wait_ms, int) else _RETRY_MS) / 1_000)
 
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
     def _answer(self, method: str, line: bytes) -> dict[str, object] | None:
         try:
             self._socket.sendall(line)
@@ -89,6 +93,9 @@ def _connected(sockets: tuple[str, ...]) -> "_socket.socket":
         except OSError as error:
             made.close()
             tried.append(f"{path}: {error.strerror or error}")
+        except TroubleError:  # the alarm: the queue of who listens was full
+            made.close()
+            raise
         else:
             return made
     raise TroubleError(
