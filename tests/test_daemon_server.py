@@ -1,0 +1,467 @@
+"""A daemon's life from outside: it answers, it stops in good order, and it survives."""
+
+import json
+import os
+import signal
+import socket
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ledger.checkpoint import parse_checkpoint, parse_proof, split_note
+from ledger.daemon.protocol import BUSY, INVALID_REQUEST, LINE_BYTES_MAX
+from ledger.entry import entry_bytes, leaf_hash
+from ledger.merkle import root_from_inclusion
+from tests.served import SECONDS, SIDES, Served, Talk, served, until, wire
+
+
+@pytest.fixture
+def ledger() -> Iterator[Served]:
+    with served() as found:
+        yield found
+
+
+@pytest.fixture
+def daemon(ledger: Served) -> Served:
+    return ledger.start()
+
+
+# --- What it answers -------------------------------------------------------------------
+
+
+def test_a_receipt_says_where_an_event_stands_and_what_proves_it(
+    daemon: Served,
+) -> None:
+    opened, sealed = daemon.shop.sealable(0)
+    with daemon.talk() as talk:
+        found = talk.append(opened, sealed)
+        assert [each["seq"] for each in found["receipts"]] == [2, 3]
+        head = talk.ask("head")
+        stated = parse_checkpoint(split_note(found["checkpoint"])[0])
+        assert (head["origin"], head["size"]) == ("example.org/workshop", 4)
+        assert head["size"] == stated.size
+        assert talk.ask("checkpoint")["checkpoint"] == found["checkpoint"]
+        entry = talk.ask("entry", seq=3)
+        assert b64decode(entry["payload"]) == sealed.payload
+        content = entry_bytes(
+            entry["received_at"], sealed.author_key, sealed.signature, sealed.payload
+        )
+        leaf = leaf_hash(content)
+        assert (
+            b64decode(found["receipts"][1]["leaf"]) == b64decode(entry["leaf"]) == leaf
+        )
+        proof = parse_proof(talk.ask("proof", seq=3)["proof"])
+        assert root_from_inclusion(leaf, 3, 4, proof.hashes) == stated.root
+    assert daemon.verify()["entries"] == 4
+
+
+def test_a_proof_under_an_older_checkpoint_is_given_where_that_is_stored(
+    daemon: Served,
+) -> None:
+    with daemon.talk() as talk:
+        talk.append(*daemon.shop.sealable(0))
+        assert parse_proof(talk.ask("proof", seq=0, size=1)["proof"]).hashes == ()
+        assert talk.fault("proof", seq=1, size=1)[1] == "no-entry"
+        assert talk.fault("proof", seq=0, size=3)[1] == "no-checkpoint"
+        assert talk.fault("entry", seq=99)[1] == "no-entry"
+
+
+def test_a_unit_is_told_with_the_ends_of_its_chains(daemon: Served) -> None:
+    name = {"suite": "workshop@v1", "template": "dispatch-pass", "horizon": "24h"}
+    opened, sealed = daemon.shop.sealable(0)
+    with daemon.talk("agent") as agent, daemon.talk() as evaluator:
+        assert agent.ask("unit", id="dispatch-0000000", **name) is None
+        evaluator.append(opened)
+        found = agent.ask("unit", id="dispatch-0000000", **name)
+        assert found["status"] == "PENDING"
+        assert found["answers"] == ["pass", "fail"]
+        assert found["chains"] == {}
+        receipt = agent.append(sealed)["receipts"][0]
+        found = agent.ask("unit", id="dispatch-0000000", **name)
+        assert found["chains"] == {"native": receipt["event_id"]}
+        assert found["suite_hash"] == daemon.shop.suite_hash
+
+
+def test_rows_are_those_of_the_command(daemon: Served) -> None:
+    with daemon.talk() as talk:
+        talk.append(*daemon.shop.sealable(0))
+        found = talk.ask("rows", suite="workshop@v1")
+    shown = daemon.command("rows", "--json", "--suite", "workshop@v1")
+    assert found == json.loads(shown.stdout)
+    assert found[0]["counts"]["units"] >= 0
+
+
+def test_status_counts_what_was_done_and_prometheus_reads_it(daemon: Served) -> None:
+    with daemon.talk() as talk:
+        talk.append(*daemon.shop.sealable(0))
+        talk.ask("append", events=[{}])
+        found = talk.ask("status")
+    assert found["entries"] == 4
+    assert found["counts"] == {
+        "appended": 2, "refused": 1, "commits": 1, "faults": 0, "busy": 0,
+    }  # fmt: skip
+    assert found["suites"] == [{"suite": "workshop@v1", "in_force": True}]
+    shown = daemon.command("daemon", "status", "--prometheus")
+    assert shown.returncode == 0
+    assert "sealed_ledger_entries 4\n" in shown.stdout
+    assert 'sealed_ledger_connections{side="evaluator"}' in shown.stdout
+    assert "# TYPE sealed_ledger_appended_total counter\n" in shown.stdout
+
+
+def test_a_repeated_event_gets_its_first_receipt_whoever_brings_it(
+    daemon: Served,
+) -> None:
+    opened, _ = daemon.shop.sealable(0)
+    with daemon.talk() as one, daemon.talk() as other:
+        first = one.append(opened)["receipts"]
+        assert other.append(opened)["receipts"] == first
+    assert len(daemon.log()) == 3
+
+
+def test_requests_that_are_sent_at_once_are_all_answered(daemon: Served) -> None:
+    """More of them than a connection may have under way, on one that then ends."""
+    count = 300
+    events = [daemon.shop.sealable(number)[0] for number in range(count)]
+    with daemon.talk() as talk:
+        lines = [talk.request("append", events=wire(each)) for each in events]
+        sender = threading.Thread(target=talk.send, args=(b"".join(lines),))
+        sender.start()
+        answers = [talk.read() for _ in range(count)]
+        sender.join()
+    found = {
+        each["id"]: each["result"]["receipts"][0]["seq"] for each in answers if each
+    }
+    assert sorted(found.values()) == list(range(2, 2 + count))
+    assert [found[number] for number in sorted(found)] == list(range(2, 2 + count))
+
+
+def test_a_client_that_ends_its_side_still_hears_its_answers(daemon: Served) -> None:
+    with daemon.talk() as talk:
+        lines = [
+            talk.request("append", events=wire(daemon.shop.sealable(number)[0]))
+            for number in range(100)
+        ]
+        talk.send(b"".join(lines))
+        talk.socket.shutdown(socket.SHUT_WR)
+        answers = [talk.read() for _ in range(101)]
+    assert answers[-1] is None
+    assert all(each and "result" in each for each in answers[:-1])
+
+
+def test_eight_clients_at_once_lose_nothing(daemon: Served) -> None:
+    told: list[tuple[str, int]] = []
+
+    def work(client: int) -> None:
+        with daemon.talk() as talk:
+            for number in range(client * 100, client * 100 + 20):
+                found = talk.append(*daemon.shop.sealable(number), atomic=True)
+                told.extend(
+                    (each["event_id"], each["seq"]) for each in found["receipts"]
+                )
+
+    clients = [threading.Thread(target=work, args=(each,)) for each in range(8)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    in_log = {each["event_id"]: each["seq"] for each in daemon.log()}
+    assert len(told) == 320
+    assert all(in_log[event_id] == seq for event_id, seq in told)
+    with daemon.talk() as talk:
+        assert talk.ask("status")["counts"]["commits"] < 160
+    assert daemon.verify()["entries"] == 322
+
+
+# --- Its life --------------------------------------------------------------------------
+
+
+def test_a_second_daemon_is_refused_by_the_lock(daemon: Served) -> None:
+    done = daemon.command("daemon", "run")
+    assert done.returncode == 2
+    assert "another process writes to" in done.stderr
+    assert daemon.answers()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_with_every_socket_removed(
+    daemon: Served, number: int
+) -> None:
+    assert daemon.process is not None
+    daemon.process.send_signal(number)
+    assert daemon.process.wait(SECONDS) == 0
+    assert not any(daemon.socket(side).exists() for side in SIDES)
+    assert [note["event"] for note in daemon.notes()][-2:] == ["stopping", "stopped"]
+
+
+def test_what_was_asked_before_a_stop_is_answered_and_in_the_log(
+    daemon: Served,
+) -> None:
+    talks = [daemon.talk() for _ in range(6)]
+    for client, talk in enumerate(talks):
+        for number in range(30):
+            event = daemon.shop.sealable(client * 100 + number)[0]
+            talk.send(talk.request("append", events=wire(event)))
+    assert talks[0].read() is not None
+    assert daemon.stop() == 0
+    told = []
+    for talk in talks:
+        while (answer := talk.read()) is not None:
+            told.append(answer["result"]["receipts"][0]["event_id"])
+        talk.close()
+    assert set(told) <= {each["event_id"] for each in daemon.log()}
+    assert daemon.verify()["ok"]
+
+
+def test_a_killed_daemons_sockets_are_no_obstacle_to_the_next(daemon: Served) -> None:
+    with daemon.talk() as talk:
+        receipts = talk.append(*daemon.shop.sealable(0))["receipts"]
+    daemon.kill()
+    assert all(daemon.socket(side).exists() for side in SIDES)
+    assert daemon.command("daemon", "status").returncode == 3
+    daemon.start()
+    with daemon.talk() as talk:
+        assert talk.ask("head")["size"] == 4
+        assert talk.ask("entry", seq=3)["event_id"] == receipts[1]["event_id"]
+
+
+def test_start_returns_once_it_answers_and_stop_once_it_is_gone(ledger: Served) -> None:
+    started = ledger.command("daemon", "start", "--json")
+    assert started.returncode == 0, started.stderr
+    pid = json.loads(started.stdout)["pid"]
+    assert ledger.answers()
+    again = ledger.command("daemon", "start")
+    assert again.returncode == 2
+    assert f"runs already, as process {pid}" in again.stderr
+    shown = json.loads(ledger.command("daemon", "status", "--json").stdout)
+    assert shown["pid"] == pid
+    assert shown["socket"] == str(ledger.socket())
+    assert ledger.command("daemon", "stop").returncode == 0
+    assert ledger.command("daemon", "status").returncode == 3
+    assert ledger.command("daemon", "stop").returncode == 3
+    lines = (ledger.folder.path / "daemon.log").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines][-1] == "stopped"
+
+
+def test_start_says_why_the_daemon_ended(ledger: Served) -> None:
+    ledger.configure("[limits]\nconnections = 0\n")
+    done = ledger.command("daemon", "start")
+    assert done.returncode == 2
+    assert "daemon.toml cannot be used" in done.stderr
+
+
+def opening(**other: object) -> str:
+    """Return the settings of an opening, some of it otherwise."""
+    sound = {
+        "suite": "a@v1",
+        "template": "t",
+        "horizon": "h",
+        "issuer": "dispatcher",
+        "cutoff_seconds": 1,
+        "resolve_seconds": 2,
+    }
+    lines = [f"{name} = {json.dumps(value)}" for name, value in (sound | other).items()]
+    return "\n".join(["[[openings]]", *lines, ""])
+
+
+UNFIT = {
+    "a key that there is not": ("[limits]\nspeed = 9\n", "speed"),
+    "no TOML": ("[limits", "daemon.toml cannot be used"),
+    "the same opening twice": (opening() * 2, "opens a@v1/t/h twice"),
+    "an opening whose outcomes come first": (
+        opening(cutoff_seconds=3),
+        "forecasts end before outcomes",
+    ),
+    "an issuer whose key is not there": (opening(issuer="nobody"), "no key file at"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), UNFIT.values(), ids=UNFIT)
+def test_settings_that_are_unfit_are_refused_before_anything_is_served(
+    ledger: Served, text: str, said: str
+) -> None:
+    ledger.configure(text)
+    done = ledger.command("daemon", "run")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not ledger.socket().exists()
+
+
+def test_each_line_of_the_journal_is_json_and_none_holds_a_key(daemon: Served) -> None:
+    [opened, _] = daemon.shop.sealable(0)
+    with daemon.talk() as talk:
+        talk.append(opened)
+        talk.ask("append", events=[{"payload": daemon.shop.log_key.line()}])
+        talk.call("append", events=[], key=daemon.shop.log_key.line())
+    daemon.stop()
+    connected = [note for note in daemon.notes() if note["event"] == "connected"]
+    assert {note["uid"] for note in connected} == {os.getuid()}
+    assert os.getpid() in {note["pid"] for note in connected}
+    text = daemon.journal.read_text()
+    assert "PRIVATE" not in text
+    assert opened.payload.decode()[:40] not in text
+
+
+def test_a_journal_that_takes_nothing_stops_no_commit(ledger: Served) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    ledger.journal.symlink_to("/dev/full")
+    ledger.begin()
+    until(ledger.answers)
+    with ledger.talk() as talk:
+        assert talk.append(*ledger.shop.sealable(0))["receipts"][1]["seq"] == 3
+        assert talk.ask("status")["journal_lines_lost"] > 0
+    assert ledger.stop() == 0
+
+
+# --- Clients that do harm, to nobody ---------------------------------------------------
+
+
+def test_a_line_without_an_end_is_cut_off_and_costs_no_memory(daemon: Served) -> None:
+    assert daemon.process is not None
+    before = resident_kib(daemon.process.pid)
+    talk = daemon.talk()
+    mebibytes = 0
+    with suppress(BrokenPipeError, ConnectionResetError):
+        while mebibytes < 1_000:
+            talk.send(b"x" * 1_048_576)
+            mebibytes += 1
+    assert mebibytes < 100
+    talk.close()
+    assert resident_kib(daemon.process.pid) - before < 64 * 1024
+    assert daemon.answers()
+
+
+@pytest.mark.parametrize(("more", "is_served"), [(-1, True), (0, False)])
+def test_a_line_may_have_so_many_bytes_and_no_more(
+    daemon: Served, more: int, *, is_served: bool
+) -> None:
+    with daemon.talk() as talk:
+        line = talk.request("ping")[:-1]
+        talk.send(line + b" " * (LINE_BYTES_MAX + more - len(line)) + b"\n")
+        answer = talk.read()
+        assert answer is not None
+        if is_served:
+            assert answer["result"]["side"] == "evaluator"
+        else:
+            assert answer["error"]["code"] == INVALID_REQUEST
+            assert answer["error"]["data"]["code"] == "line-too-long"
+            assert talk.read() is None
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_line_harms_nobody(
+    daemon: Served,
+) -> None:
+    [opened, _] = daemon.shop.sealable(0)
+    for end in (1, 50, -2):
+        talk = daemon.talk()
+        talk.send(talk.request("append", events=wire(opened))[:end])
+        talk.close()
+    talk = daemon.talk()
+    talk.send(talk.request("append", events=wire(opened)))
+    talk.close()  # It asked, and does not wait for the answer.
+    with daemon.talk() as other:
+        until(lambda: other.ask("head")["size"] == 3)
+
+
+def test_an_idle_client_is_dropped_and_one_that_works_is_not(ledger: Served) -> None:
+    ledger.configure("[limits]\nidle_seconds = 1\n")
+    ledger.start()
+    idle, half = ledger.talk(), ledger.talk()
+    half.send(b'{"jsonrpc":')
+    with ledger.talk() as busy:
+        dropped: list[object] = []
+        while len(dropped) < 2:
+            busy.ask("ping")
+            dropped = [note for note in ledger.notes() if note["event"] == "dropped"]
+        assert busy.ask("ping")
+    assert (idle.read(), half.read()) == (None, None)
+    idle.close()
+    half.close()
+
+
+def test_a_client_that_takes_no_answers_is_dropped(ledger: Served) -> None:
+    ledger.configure("[limits]\nslow_seconds = 1\n")
+    ledger.start()
+    slow = ledger.talk()
+    slow.socket.settimeout(0)
+    line = slow.request("status")
+    with ledger.talk() as other:
+
+        def is_dropped() -> bool:
+            try:
+                slow.socket.send(line * 100)
+            except BlockingIOError:
+                pass
+            except OSError:
+                return True
+            return not other.ask("ping")
+
+        until(is_dropped)
+    assert {"slow"} == {
+        note["reason"] for note in ledger.notes() if note["event"] == "dropped"
+    }
+    slow.close()
+
+
+def test_a_client_too_many_is_told_so_and_the_other_side_is_not_full(
+    ledger: Served,
+) -> None:
+    ledger.configure("[limits]\nconnections = 3\n")
+    ledger.start()
+    held = [ledger.talk("agent") for _ in range(3)]
+    for each in held:
+        each.ask("ping")
+    with ledger.talk("agent") as fourth:
+        answer = fourth.read()
+        assert answer is not None
+        assert answer["error"]["code"] == BUSY
+        assert answer["error"]["data"]["retry_after_ms"] > 0
+        assert fourth.read() is None
+    assert ledger.answers()
+    held.pop().close()
+    until(lambda: ledger.answers("agent"))
+    for each in held:
+        each.close()
+
+
+def test_thousands_of_connections_leave_it_alive(daemon: Served) -> None:
+    for _ in range(20):
+        flood = []
+        for _ in range(150):
+            try:
+                flood.append(Talk(daemon.socket("agent")))
+            except BlockingIOError:  # Nobody has accepted the others yet.
+                break
+        for each in flood:
+            each.close()
+    assert daemon.answers()
+    until(lambda: daemon.answers("agent"))
+
+
+def test_rows_that_take_long_hold_up_no_commit(daemon: Served) -> None:
+    with daemon.talk() as reader, daemon.talk() as writer:
+        for _ in range(20):
+            reader.send(reader.request("rows"))
+        assert writer.append(*daemon.shop.sealable(0))["receipts"][0]["seq"] == 2
+        for _ in range(20):
+            assert reader.read() is not None
+
+
+def test_reads_beyond_the_limit_are_sent_away(ledger: Served) -> None:
+    ledger.configure("[limits]\nreads = 2\n")
+    ledger.start()
+    with ledger.talk() as talk:
+        talk.send(b"".join(talk.request("rows") for _ in range(20)))
+        answers = [talk.read() for _ in range(20)]
+    codes = [each["error"]["code"] for each in answers if each and "error" in each]
+    assert set(codes) == {BUSY}
+    assert len(codes) < 20
+
+
+def resident_kib(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("VmRSS:")[2].split()[0])
