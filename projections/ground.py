@@ -15,7 +15,7 @@ from ledger.projections.columns import Integers, integers, rows_among
 from ledger.projections.exact import exact_sum
 from ledger.projections.fetching import Texts
 from ledger.projections.sample import Cohort, Sample, common_cohort
-from ledger.projections.slotted import Slotted
+from ledger.projections.slotted import Chosen, Slotted
 from ledger.projections.tally import Tally, tally
 
 
@@ -116,8 +116,16 @@ class Ground:
     @cached_property
     def is_single(self) -> bool:
         """Whether the slot takes one vector a unit, not an average over several."""
-        unit = self.sample.entrant.chosen.unit
-        return len(rows_among(unit, self.cohort.units)) == self.size
+        return self._is_single(self.sample.entrant.chosen)
+
+    def covers(self, baseline: str) -> bool:
+        """Tell whether a baseline has one vector on each of the units, and a score."""
+        if self.beside(baseline) is not self:
+            return False
+        return self._is_single(self.sample.entrant.spoken[baseline])
+
+    def _is_single(self, chosen: Chosen) -> bool:
+        return len(rows_among(chosen.unit, self.cohort.units)) == self.size
 
     @cached_property
     def said(self) -> Said | None:
@@ -155,10 +163,18 @@ class Ground:
         stated = [chosen.distinct[code] for code in codes.tolist()]
         return np.array(stated, dtype=np.int64)[which]
 
-    def p_of(self, answer: Integers) -> Integers:
-        """Return what the slot's last vector said of an answer of each unit."""
-        chosen = self.sample.entrant.chosen
-        code = chosen.code[self.of(self.mine.last)]
+    def p_of(self, answer: Integers, baseline: str | None = None) -> Integers:
+        """Return what the slot's last vector said of an answer of each unit.
+
+        Of a baseline's vector, where one is named that has a score on all the units.
+        """
+        entrant = self.sample.entrant
+        theirs = self.theirs(baseline)
+        if baseline is None or theirs is None:
+            chosen, last = entrant.chosen, self.mine.last
+        else:
+            chosen, last = entrant.spoken[baseline], theirs.last
+        code = chosen.code[self.of(last)]
         # Few vectors are distinct: each is looked into once.
         widest = max((len(each) for each in chosen.distinct), default=1)
         pairs, which = np.unique(code * widest + answer, return_inverse=True)

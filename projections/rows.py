@@ -18,27 +18,21 @@ from typing import Any
 
 from ledger import __version__
 from ledger.clock import from_micros, instant_text
-from ledger.projections.calibrated import (
-    Calibrated,
-    beside_auroc,
-    calibrated,
-    ranking,
-)
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
-from ledger.projections.counts import Counts, count
+from ledger.projections.counts import count
 from ledger.projections.entrants import Entrant, Field
 from ledger.projections.ground import Ground
-from ledger.projections.inferred import Inference, clamped, told
+from ledger.projections.inferred import Inference
 from ledger.projections.labels import labels
 from ledger.projections.looks import look
-from ledger.projections.measures import measures
 from ledger.projections.missing import bounds
-from ledger.projections.parts import Part
+from ledger.projections.parts import SPLIT, Part
 from ledger.projections.rates import coverage, integrity
-from ledger.projections.robust import robust
 from ledger.projections.sample import Cohort, Sample
 from ledger.projections.slots import AT_LEAD
+from ledger.projections.splits import HOLDOUT
 from ledger.projections.subjects import Subject, subjects
+from ledger.projections.weighed import Question, weighed
 
 # Canonical JSON holds it as it is: text, integers, no floats.
 Row = dict[str, Any]
@@ -61,19 +55,20 @@ def row_of(subject: Subject, inference: Inference) -> Row:
     about, part, slot = subject
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
-    covered, ground = coverage(about, counts), Ground(about, cohort)
-    found = calibrated(ground, inference)
+    covered, tested = coverage(about, counts), integrity(about, counts)
+    labelled = labels(about, part, counts, covered, slot)
+    asked = _question(about, part, labelled, tested)
+    found = weighed(Ground(about, cohort), inference, asked)
+    if slot.startswith(AT_LEAD) and counts["unslotted"]:
+        _name_the_lead(found["scores"])
     return {
         **_identity(about, part, slot),
-        "labels": labels(about, part, counts, covered, slot),
+        "labels": labelled,
         "counts": counts,
         "coverage": covered,
-        "scores": _scores(ground, inference, found, slot, counts),
+        **found,
         "bounds": bounds(about, cohort),
-        **found.blocks,
-        **_aggregates(ground),
-        "inference": inference.recorded(ground),
-        "integrity": integrity(about, counts),
+        "integrity": tested,
         "window": _window(entrant, cohort),
         "as_of": _instant(board.as_of_us),
         "look": look(board),
@@ -110,29 +105,23 @@ def _identity(about: Sample, part: Part, slot: str) -> Row:
     }
 
 
-def _scores(
-    ground: Ground, inference: Inference, found: Calibrated, slot: str, counts: Counts
-) -> Row:
-    scores = {**measures(ground), **ranking(ground)}
-    intervals = inference.of(scores)
-    if "bss_frozen" in intervals:
-        intervals["official_skill"] = clamped(intervals["bss_frozen"])
-    shown = {
-        name: told(each.measure, intervals.get(name)) for name, each in scores.items()
-    }
-    shown["auroc"] |= beside_auroc(ground, inference)
-    shown |= found.scores
-    if slot.startswith(AT_LEAD) and counts["unslotted"]:
-        for each in shown.values():
-            if each.get("reason") == EMPTY:
-                each["reason"] = NO_FORECAST_AT_LEAD
-    return shown
+def _question(about: Sample, part: Part, labelled: list[str], tested: Row) -> Question:
+    """Return what a row is asked: promotion is decided on the whole, or on a holdout."""
+    splits = about.board.suite.manifest.statistics.splits
+    leaks = tested["feature_leak_tests"]
+    is_tested = leaks["passed"] + leaks["failed"] > 0
+    return Question(
+        is_whole=part.grouping in {None, SPLIT},
+        is_forward=HOLDOUT in labelled if splits else True,
+        no_leakage=not leaks["failed"] if is_tested else None,
+    )
 
 
-def _aggregates(ground: Ground) -> Row:
-    if ground.sample.board.suite.manifest.estimator != "iqm":
-        return {}
-    return {"iqm": robust(ground)}
+def _name_the_lead(scores: Row) -> None:
+    """Say of what is empty that no vector was sealed so early."""
+    for each in scores.values():
+        if each.get("reason") == EMPTY:
+            each["reason"] = NO_FORECAST_AT_LEAD
 
 
 def _window(entrant: Entrant, cohort: Cohort) -> dict[str, str] | None:

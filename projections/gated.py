@@ -1,0 +1,144 @@
+"""The gates of a row: is it calibrated, about its target, creditable, to be promoted.
+
+Each shows what it was decided on. The four bars are looked at in order, and the first
+that fails names the credit (METRICS §§9, 12, 14, 22).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from ledger.projections.calibration import Calibration, Gate, calibration_bar
+from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
+from ledger.projections.exact import dec12, exact_text
+from ledger.projections.gates import four_bars, routine_bound
+from ledger.projections.ground import Ground
+from ledger.projections.inferred import Inference
+from ledger.projections.measures import Score
+from ledger.projections.permutation_gate import Specificity
+from ledger.projections.permuted import Permuted, against, permuted
+from ledger.projections.resampling import Interval
+from ledger.projections.rng import row_seed
+from ledger.suite import Interval as Range
+
+Shown = dict[str, Any]
+# What needs no credit: a baseline is what credit is measured against.
+_UNCREDITED = ("baseline",)
+_COUNTS = ("rows", "targets", "unpartnered", "alone", "strata_alone")
+
+
+def gates(
+    ground: Ground,
+    inference: Inference,
+    scores: Mapping[str, Score],
+    intervals: Mapping[str, Interval],
+    fits: Calibration | None,
+) -> Shown:
+    """Return the calibration bar, the permutation gate, the four bars and the credit."""
+    manifest = ground.sample.board.suite.manifest
+    bar = _calibration(ground, fits)
+    found = _permutation(ground, inference)
+    lo = {
+        role: intervals[name].lo if name in intervals else None
+        for role, name in (("r1", "skill_vs_r1_bits"), ("r2", "skill_vs_r2_bits"))
+    }
+    routine = scores["r2_vs_r1_bits"].measure.value
+    four = four_bars(
+        skill_r1_lo=lo["r1"],
+        skill_r2_lo=routine_bound(
+            skill_r1_lo=lo["r1"], skill_r2_lo=lo["r2"], r2_over_r1=routine
+        ),
+        calibration=bar["status"],
+        permutation=found["status"],
+        allows_warn=manifest.gates.four_bar.allow_calibration_warn,
+    )
+    return {
+        "calibration": bar,
+        "permutation": found,
+        "four_bar": four.bars,
+        "r2_admitted": None if routine is None else routine > 0,
+        "credit": four.credit,
+    }
+
+
+def _calibration(ground: Ground, fits: Calibration | None) -> Shown:
+    manifest = ground.sample.board.suite.manifest
+    if fits is None:
+        return {"status": INSUFFICIENT, "reason": NOT_DECLARED}
+    declared = manifest.gates.calibration
+    bar = calibration_bar(
+        fits,
+        Gate(
+            slope=_range(declared.slope),
+            intercept=_range(declared.intercept),
+            min_class=manifest.statistics.min_class_gate,
+        ),
+    )
+    reason = {} if bar.reason is None else {"reason": bar.reason}
+    return {"status": bar.status, **reason}
+
+
+def _range(declared: Range) -> tuple[Fraction, Fraction]:
+    low, high = map(Fraction, declared)
+    return low, high
+
+
+def _permutation(ground: Ground, inference: Inference) -> Shown:
+    """Return the gate against R1, and what the same permutations say against R2."""
+    r1, r2 = ground.serving("r1"), ground.serving("r2")
+    on = ground.beside(r1)
+    if r1 is None or on is None:
+        return {**_undecided(NOT_DECLARED), "against": r1}
+    if ground.sample.entrant.competitor.layer in _UNCREDITED:
+        return {**_undecided(NOT_DECLARED), "against": r1}
+    seed = row_seed(inference.root, on.cohort.hash)
+    decided = permuted(on, r1, seed)
+    shown = {**_permuted(decided), "against": r1}
+    beside = on.beside(r2)
+    if r2 is None or beside is None or decided.found is None:
+        return shown
+    if beside is on:
+        second = against(on, decided.found, (r1, r2))
+    else:
+        seed = row_seed(inference.root, beside.cohort.hash)
+        second = permuted(beside, r2, seed).found or decided.found
+    return {**shown, "vs_r2": {**_effects(second), "against": r2}}
+
+
+def _undecided(reason: str) -> Shown:
+    none = dict.fromkeys(
+        ("p_value", "observed_bits", "wrong_target_bits", "delta_bits", "retained")
+    )
+    return {"status": INSUFFICIENT, "reason": reason, **none}
+
+
+def _permuted(decided: Permuted) -> Shown:
+    found = decided.found
+    if found is None:
+        return _undecided(decided.reason or INSUFFICIENT)
+    reason = {"reason": INSUFFICIENT} if found.decision == INSUFFICIENT else {}
+    p_value = found.p_value
+    return {
+        "status": found.decision,
+        **reason,
+        "p_value": None if p_value is None else dec12(p_value),
+        "p_exact": None if p_value is None else exact_text(p_value),
+        "permutations": found.permutations,
+        "count": found.count,
+        "is_exact": found.is_exact,
+        **_effects(found),
+        **{name: getattr(found, name) for name in _COUNTS},
+    }
+
+
+def _effects(found: Specificity) -> Shown:
+    """Return the skills of a gate in bits; `retained` is a share."""
+    named = {
+        "observed_bits": found.observed,
+        "wrong_target_bits": found.wrong,
+        "delta_bits": found.delta,
+        "retained": found.retained,
+    }
+    return {
+        name: None if value is None else dec12(value) for name, value in named.items()
+    }

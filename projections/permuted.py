@@ -1,0 +1,154 @@
+"""A row's forecasts as the permutation gate takes them (METRICS §12).
+
+Strata are what the suite declares, and units with the very same answers. The slots of
+questions are the positions at which targets are matched, where the suite declares
+`slot`; otherwise a target's units are matched in the order of their names.
+"""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from ledger.canonical import canonical_text
+from ledger.projections.baselines import TAG, tag_of
+from ledger.projections.columns import Integers, rows_among
+from ledger.projections.exact import UNITS, exact_sum, picobits
+from ledger.projections.fetching import Texts
+from ledger.projections.ground import Ground
+from ledger.projections.permutation import Rows, matched
+from ledger.projections.permutation_gate import Gate, Specificity, specificity
+from ledger.projections.scores import clip
+from ledger.projections.slots import weighted_means
+
+SLOT = "slot"
+# Targets times permutations: of more, a row would take seconds, and is not decided.
+WORDS_MAX = 2**24
+TOO_MANY_TARGETS = "too_many_targets"
+
+
+class Permuted(NamedTuple):
+    """The gate's decision against one baseline, and why there is none."""
+
+    found: Specificity | None
+    reason: str | None = None
+
+
+def permuted(on: Ground, baseline: str, seed: bytes) -> Permuted:
+    """Return whether skill over a baseline is about its targets.
+
+    `on` are the units that have the baseline beside them; `seed` is their row's.
+    """
+    theirs = on.theirs(baseline)
+    assert theirs is not None, "the ground is that of the baseline"
+    draws = on.sample.board.suite.manifest.statistics.permutations
+    if on.target.count * draws > WORDS_MAX:
+        return Permuted(None, TOO_MANY_TARGETS)
+    rows, names = _rows(on)
+    own = on.of(theirs.picobits_clipped)
+    return Permuted(specificity(rows, own, names, seed, _gate(on)))
+
+
+def against(on: Ground, found: Specificity, baselines: tuple[str, str]) -> Specificity:
+    """Return the same permutations against another baseline, on the same units.
+
+    A baseline stays with its outcome, so that another one moves every permutation by
+    the same amount: neither the p-value nor the difference changes.
+    """
+    of_first, of_second = (on.theirs(name) for name in baselines)
+    assert of_first is not None
+    assert of_second is not None
+    if found.observed is None or found.wrong is None:
+        return found
+    kept = matched(*_rows(on)).kept
+    moved = on.of(of_first.picobits_clipped - of_second.picobits_clipped)[kept]
+    shift = Fraction(exact_sum(moved), len(kept) * UNITS)
+    observed, wrong = found.observed + shift, found.wrong + shift
+    retained = wrong / observed if observed > 0 else None
+    return msgspec.structs.replace(
+        found, observed=observed, wrong=wrong, retained=retained
+    )
+
+
+def _gate(on: Ground) -> Gate:
+    manifest = on.sample.board.suite.manifest
+    return Gate(
+        alpha=Fraction(manifest.gates.permutation.alpha),
+        retained=Fraction(manifest.gates.permutation.retained),
+        permutations=manifest.statistics.permutations,
+    )
+
+
+def _rows(on: Ground) -> tuple[Rows, list[str]]:
+    """Return the units of a ground as rows, and the names of their strata."""
+    units = on.sample.board.units
+    strata = on.sample.board.suite.manifest.gates.permutation.strata
+    stratum, names = _strata(on, [each for each in strata if each != SLOT])
+    is_slotted = SLOT in strata
+    slot = on.of(units.slot.code) if is_slotted else np.zeros(on.size, dtype=np.int64)
+    rows = Rows(
+        stratum=stratum,
+        target=on.target.code,
+        slot=slot,
+        scores=_scores(on),
+        outcome=on.of(units.outcome),
+    )
+    return rows, names
+
+
+def _strata(on: Ground, declared: list[str]) -> tuple[Integers, list[str]]:
+    """Return the stratum of each unit, and the strata's names in order.
+
+    A name is the canonical JSON of the values, the answers last.
+    """
+    units = on.sample.board.units
+    columns = [_values(on, each) for each in declared]
+    lists = [canonical_text(each) for each in units.answer_lists]
+    columns.append(Texts(lists, units.answers))
+    keys = np.stack([on.of(column.code) for column in columns], axis=1)
+    distinct, which = np.unique(keys, axis=0, return_inverse=True)
+    named = [
+        canonical_text(
+            [column.names[code] for column, code in zip(columns, row, strict=True)]
+        )
+        for row in distinct.tolist()
+    ]
+    order = sorted(range(len(named)), key=lambda at: named[at].encode())
+    rank = np.empty(len(named), dtype=np.int64)
+    rank[order] = np.arange(len(named))
+    return rank[which.reshape(-1)], [named[at] for at in order]
+
+
+def _values(on: Ground, stratum: str) -> Texts:
+    units = on.sample.board.units
+    if stratum.startswith(TAG):
+        return tag_of(units.tags, stratum.removeprefix(TAG))
+    return {"template": units.template, "horizon": units.horizon}[stratum]
+
+
+def _scores(on: Ground) -> Integers:
+    """Return what each unit's vectors score if an answer happens: (units, answers).
+
+    In picobits, clipped; weighted as the slot weighs the vectors of a unit. Where
+    lists of answers differ in length, the rest of a row is never looked at.
+    """
+    chosen = on.sample.entrant.chosen
+    rows = rows_among(chosen.unit, on.cohort.units)
+    codes, which = np.unique(chosen.code[rows], return_inverse=True)
+    vectors = [chosen.distinct[code] for code in codes.tolist()]
+    width = max(map(len, vectors), default=1)
+    clip_ppm = on.sample.board.suite.clip_ppm
+    table = [
+        [picobits(clip(p, clip_ppm)) or 0 for p in vector] + [0] * (width - len(vector))
+        for vector in vectors
+    ]
+    scores = np.array(table, dtype=np.int64).reshape(-1, width)[which]
+    if on.is_single:
+        return scores
+    weight, starts = (
+        chosen.weight[rows],
+        np.flatnonzero(np.diff(chosen.unit[rows], prepend=-1)),
+    )
+    means = [weighted_means(column, weight, starts) for column in scores.T]
+    return np.stack(means, axis=1)

@@ -1,0 +1,57 @@
+"""What a row's cohort weighs: its scores and their intervals, its blocks and its gates.
+
+Everything that several of them need is computed once for the row.
+"""
+
+from typing import Any, NamedTuple
+
+from ledger.projections.acting import acting
+from ledger.projections.calibrated import beside_auroc, calibrated, ranking
+from ledger.projections.gated import gates
+from ledger.projections.ground import Ground
+from ledger.projections.inferred import Inference, clamped, told
+from ledger.projections.measures import measures
+from ledger.projections.promoting import Standing, promoting
+from ledger.projections.robust import robust
+
+Shown = dict[str, Any]
+# Whom nobody promotes: what others are measured against, and what nobody could know.
+_ANCHORS = ("baseline", "oracle")
+
+
+class Question(NamedTuple):
+    """What a row is asked besides its scores.
+
+    `is_whole` is whether promotion is decided on its part at all, `is_forward` whether
+    that is where the suite decides it; `no_leakage` is None where nothing was tested.
+    """
+
+    is_whole: bool
+    is_forward: bool
+    no_leakage: bool | None
+
+
+def weighed(ground: Ground, inference: Inference, asked: Question) -> Shown:
+    """Return the fields of a row that are made of its cohort's scores."""
+    found, useful = calibrated(ground, inference), acting(ground)
+    scores = {**measures(ground), **ranking(ground)}
+    intervals = inference.of(scores)
+    if "bss_frozen" in intervals:
+        intervals["official_skill"] = clamped(intervals["bss_frozen"])
+    shown = {
+        name: told(each.measure, intervals.get(name)) for name, each in scores.items()
+    }
+    shown["auroc"] |= beside_auroc(ground, inference)
+    decided = gates(ground, inference, scores, intervals, found.fits)
+    if asked.is_whole and ground.sample.entrant.competitor.layer not in _ANCHORS:
+        known = Standing(asked.is_forward, asked.no_leakage, useful.is_useful)
+        decided["promotion"] = promoting(ground, inference, known)
+    is_robust = ground.sample.board.suite.manifest.estimator == "iqm"
+    return {
+        "scores": {**shown, **found.scores},
+        **found.blocks,
+        **({"iqm": robust(ground)} if is_robust else {}),
+        "gates": decided,
+        "utility": useful.shown,
+        "inference": inference.recorded(ground),
+    }
