@@ -55,8 +55,9 @@ class Logistic(msgspec.Struct, frozen=True, kw_only=True):
     def apply(self, p_ppm: int) -> int:
         """Return the recalibrated probability, rounded half-even to a millionth."""
         with localcontext(CONTEXT):
-            x = log_odds(clip(p_ppm, self.clip_ppm))
-            share = PPM * probability(self.intercept + self.slope * x)
+            said = [odds(clip(p_ppm, self.clip_ppm))]
+            (against,) = odds_against(said, self.intercept, self.slope)
+            share = PPM / (1 + against)
             return int(share.to_integral_value(ROUND_HALF_EVEN))
 
 
@@ -68,24 +69,33 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Point(NamedTuple):
-    """Units that were told the same log-odds `x`."""
+class Odds(NamedTuple):
+    """A probability as log-odds for the event, and as odds against it."""
 
-    x: Decimal
-    said: int
-    happened: int
+    log: Decimal
+    against: Decimal
 
 
 @lru_cache(_REMEMBERED)
-def log_odds(p_ppm: int) -> Decimal:
-    """Return ln(p / (1 - p)) of a probability other than 0 and 1, to 34 digits."""
+def odds(p_ppm: int) -> Odds:
+    """Return the odds of a probability other than 0 and 1, to 34 digits."""
     with localcontext(CONTEXT):
-        return CONTEXT.ln(Decimal(p_ppm) / (PPM - p_ppm))
+        against = Decimal(PPM - p_ppm) / p_ppm
+        return Odds(-CONTEXT.ln(against), against)
 
 
-def probability(odds: Decimal) -> Decimal:
-    """Return the probability that has these log-odds, in the context in force."""
-    return 1 / (1 + CONTEXT.exp(-odds))
+def odds_against(
+    said: Sequence[Odds], intercept: Decimal, slope: Decimal
+) -> list[Decimal]:
+    """Return the odds against the event by a line; in the context in force.
+
+    A line of slope 1 multiplies the odds that were said: one exponential for all of
+    them. Exponentials are what a fit waits for.
+    """
+    if slope == 1:
+        factor = CONTEXT.exp(-intercept)
+        return [factor * each.against for each in said]
+    return [CONTEXT.exp(-(intercept + slope * each.log)) for each in said]
 
 
 def fit_logistic(p_ppm: Integers, y: Integers, clip_ppm: int) -> Fitted:
@@ -144,13 +154,8 @@ def _fitted(
 ) -> Fitted:
     if reason:
         return Fitted(logistic=None, n=counts.units, reason=reason)
-    columns = (counts.p_ppm, counts.said, counts.happened)
-    points = [
-        Point(log_odds(p), said, happened)
-        for p, said, happened in zip(*(c.tolist() for c in columns), strict=True)
-    ]
     with localcontext(CONTEXT):
-        intercept, slope, information = _climb(points, slope_is_free=slope_is_free)
+        intercept, slope, information = _climb(counts, slope_is_free=slope_is_free)
     logistic = Logistic(
         intercept=intercept, slope=slope, clip_ppm=clip_ppm, information=information
     )
@@ -158,7 +163,7 @@ def _fitted(
 
 
 def _climb(
-    points: Sequence[Point], *, slope_is_free: bool
+    counts: Tally, *, slope_is_free: bool
 ) -> tuple[Decimal, Decimal, Information]:
     """Return the likeliest line, from the one that leaves what was said as it is.
 
@@ -167,16 +172,18 @@ def _climb(
     method arrives from everywhere: the third derivative along the step is at most
     `change` times the second (Bach 2010, EJS 4:384; Sun & Tran-Dinh 2019).
     """
+    said = [odds(p) for p in counts.p_ppm.tolist()]
+    units = list(zip(counts.said.tolist(), counts.happened.tolist(), strict=True))
     intercept, slope = Decimal(0), Decimal(1)
     for _ in range(_STEPS_MAX):
-        level, tilt, information = _derivatives(points, intercept, slope)
+        level, tilt, information = _derivatives(said, units, intercept, slope)
         if slope_is_free:
             whole = information.determinant
             up = (information.squares * level - information.mixed * tilt) / whole
             turn = (information.ones * tilt - information.mixed * level) / whole
         else:
             up, turn = level / information.ones, Decimal(0)
-        change = max(abs(up + turn * point.x) for point in (points[0], points[-1]))
+        change = max(abs(up + turn * each.log) for each in (said[0], said[-1]))
         share = (
             Decimal(1) if change <= _FULL_STEP_MAX else CONTEXT.ln(1 + change) / change
         )
@@ -187,17 +194,23 @@ def _climb(
 
 
 def _derivatives(
-    points: Sequence[Point], intercept: Decimal, slope: Decimal
+    said: Sequence[Odds],
+    units: Sequence[tuple[int, int]],
+    intercept: Decimal,
+    slope: Decimal,
 ) -> tuple[Decimal, Decimal, Information]:
-    """Return the likelihood's derivatives by intercept and by slope, and the second."""
+    """Return the likelihood's derivatives by intercept and by slope, and the second.
+
+    `units` are how many were told each of the odds, and in how many the event was.
+    """
     level = tilt = ones = mixed = squares = Decimal(0)
-    for x, said, happened in points:
-        against = CONTEXT.exp(-(intercept + slope * x))
+    odds_now = odds_against(said, intercept, slope)
+    for (x, _), (n, happened), against in zip(said, units, odds_now, strict=True):
         share = 1 / (1 + against)
-        residual = happened - said * share
+        residual = happened - n * share
         level += residual
         tilt += residual * x
-        weight = said * against * share * share
+        weight = n * against * share * share
         ones += weight
         mixed += weight * x
         squares += weight * x * x

@@ -14,8 +14,8 @@ from ledger.projections.calibration_fit import (
     CONTEXT,
     Information,
     Logistic,
-    log_odds,
-    probability,
+    odds,
+    odds_against,
 )
 from ledger.projections.columns import Integers, integers
 from ledger.projections.tally import occasions
@@ -111,13 +111,19 @@ def _through(middle: Information, first: Decimal, second: Decimal) -> Decimal:
 
 def _residuals(line: Logistic, distinct: Integers) -> list[tuple[Decimal, Decimal]]:
     """Return y - μ of each occasion, and x, the log-odds that were said in it."""
-    said = {p: log_odds(p) for p in np.unique(distinct >> 1).tolist()}
-    expected = {
-        p: probability(line.intercept + line.slope * x) for p, x in said.items()
+    p_ppm = np.unique(distinct >> 1).tolist()
+    said = [odds(p) for p in p_ppm]
+    against = odds_against(said, line.intercept, line.slope)
+    lines = {
+        p: (1 / (1 + each), of.log)
+        for p, each, of in zip(p_ppm, against, said, strict=True)
     }
-    return [
-        (each % 2 - expected[each // 2], said[each // 2]) for each in distinct.tolist()
-    ]
+    found = []
+    for occasion in distinct.tolist():
+        p, y = divmod(occasion, 2)
+        expected, x = lines[p]
+        found.append((y - expected, x))
+    return found
 
 
 def _fixed(value: Decimal) -> int:

@@ -22,7 +22,7 @@ from ledger.projections.calibration_fit import (
     Logistic,
     fit_logistic,
     fit_shift,
-    log_odds,
+    odds,
 )
 from ledger.projections.columns import Integers, integers
 from ledger.projections.exact import PPM, dec9, dec12
@@ -290,7 +290,7 @@ def test_the_climb_arrives_wherever_the_summit_is(units: list[tuple[int, int]]) 
 def test_the_intercept_of_a_constant_is_the_difference_of_log_odds() -> None:
     found = judged(*columns([(300_000, 1)] * 2 + [(300_000, 0)] * 3))
     assert found.intercept.value is not None
-    expected = log_odds(400_000) - log_odds(300_000)
+    expected = odds(400_000).log - odds(300_000).log
     assert dec9(found.intercept.value) == dec9(expected)
 
 
@@ -351,7 +351,7 @@ def test_nothing_depends_on_the_context_of_the_thread() -> None:
     line = fit_logistic(*told(inputs), CLIP_PPM).logistic
     assert line is not None
     recalibrated = line.apply(123_456)
-    log_odds.cache_clear()
+    odds.cache_clear()
     with localcontext(Context(prec=5, rounding=decimal.ROUND_UP)):
         assert judged(*told(inputs), clusters_of_medium()) == before
         assert line.apply(123_456) == recalibrated
