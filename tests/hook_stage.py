@@ -202,17 +202,16 @@ def fake_daemon(path: Path, reply: Reply | None) -> Iterator[list[dict[str, Any]
 
 
 def _converse(caller: socket.socket, reply: Reply, asked: list[dict[str, Any]]) -> None:
-    with caller, caller.makefile("rwb") as stream:
-        for line in stream:
-            asked.append(json.loads(line))
-            said = reply(asked[-1])
-            if not said:
-                return
-            try:
-                stream.write(said)
-                stream.flush()
-            except OSError:
-                return  # The caller did not wait.
+    with caller, caller.makefile("rb") as lines:
+        try:
+            for line in lines:
+                asked.append(json.loads(line))
+                said = reply(asked[-1])
+                if not said:
+                    return
+                caller.sendall(said)
+        except OSError:
+            return  # The caller did not wait.
 
 
 def result(found: object) -> Reply:
