@@ -14,6 +14,7 @@ from ledger.projections import slots
 from ledger.projections.board import Board
 from ledger.projections.columns import Flags, Integers
 from ledger.projections.computed import Computed, Places, compute, places_of
+from ledger.projections.filling import filled
 from ledger.projections.lineage import INITIAL
 from ledger.projections.recalibrated import origin_of, recalibrate
 from ledger.projections.scores import ScoreColumns
@@ -145,8 +146,9 @@ class Field:
         unit, place = vectors.unit[rows], self.places.of_vector[rows]
         if competitor.name in self.computed:
             said = self.computed[competitor.name]
-            return said_at(said, place, unit, vectors.sealed_us[rows], weight)
-        return Chosen(
+            taken = said_at(said, place, unit, vectors.sealed_us[rows], weight)
+            return self._filled(taken, slot)
+        taken = Chosen(
             unit=unit,
             place=place,
             sealed_us=vectors.sealed_us[rows],
@@ -161,6 +163,16 @@ class Field:
             ),
             vector=rows,
         )
+        return self._filled(taken, slot)
+
+    def _filled(self, taken: Chosen, slot: str) -> Chosen:
+        """Return the vectors of a slot, filled where it weighs by time and is to be."""
+        scoring = self.board.suite.manifest.scoring
+        reference = self.computed.get(scoring.reference)
+        is_to_be = slot == slots.TIME_WEIGHTED and scoring.baseline_fill
+        if not is_to_be or reference is None or reference.is_mirror:
+            return taken
+        return filled(self.board, self.places, taken, reference)
 
     def _computed(self, competitor: Competitor, slot: str) -> Chosen:
         """Return the one vector of a computed competitor on each unit."""

@@ -72,7 +72,8 @@ def trained_in_holdout(docket: Docket) -> Flags:
                 begins[row] = min(begins[row], since)
     _, training = _stated_times(forecasts.evidence)
     marked = (training != NEVER) & (training > begins[forecasts.unit])
-    return marked & ~forecasts.is_reveal
+    shown: Flags = marked & ~forecasts.is_reveal
+    return shown
 
 
 def _stated_times(

@@ -92,7 +92,8 @@ def _unit_losses(
     quantity: Quantity, chosen: Chosen, vector: Integers, is_observed: Flags
 ) -> dict[str, dict[int, int]]:
     """Return the loss of each unit that has one, by metric, in units of 1e-12."""
-    kept = np.flatnonzero(is_observed[chosen.unit])
+    # What fills the time before the first vector says nothing of numbers.
+    kept = np.flatnonzero(is_observed[chosen.unit] & (vector >= 0))
     unit = chosen.unit[kept]
     said = [read_said(text) for text in quantity.said.names]
     values = [Fraction(text) for text in quantity.observed.names]

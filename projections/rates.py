@@ -13,9 +13,11 @@ from ledger.projections.cohort import EMPTY, NOT_DECLARED
 from ledger.projections.columns import rows_among
 from ledger.projections.counts import Counts, vectors_in
 from ledger.projections.exact import PPM, dec12, exact_text
+from ledger.projections.filling import time_covered
 from ledger.projections.integrity import MISMATCHES
 from ledger.projections.leakage import LEAK_TESTS
 from ledger.projections.sample import Sample
+from ledger.projections.slots import TIME_WEIGHTED
 
 Shown = dict[str, Any]
 _DECILES = 10
@@ -39,14 +41,20 @@ def coverage(sample: Sample, counts: Counts) -> Shown:
 
     `in_slot` is the share of which the row's slot has a vector (METRICS §19), never
     more than that. It must reach the minimum: otherwise a forecaster could choose its
-    units by sealing the others too late for the slot.
+    units by sealing the others too late for the slot. Where time weighs, `in_time` is
+    the share of the time, in microseconds, in which a vector was in force.
     """
     minimum = Fraction(sample.board.suite.manifest.coverage.minimum)
     covered, units = counts["eligible"], counts["units"]
     in_slot = covered - counts["unslotted"]
+    entrant, in_time = sample.entrant, {}
+    if entrant.slot == TIME_WEIGHTED:
+        time = time_covered(sample.board, entrant.slotted, sample.declared)
+        in_time = {"in_time": rate(*time)}
     return {
         **rate(covered, units),
         "in_slot": rate(in_slot, units),
+        **in_time,
         "minimum": dec12(minimum),
         "is_met": bool(units) and Fraction(in_slot, units) >= minimum,
     }

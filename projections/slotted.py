@@ -19,7 +19,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """The vectors of one competitor that a slot takes, one a row, units together.
 
     `place` is a row of `Places`: where the baselines are that go with the vector.
-    `vector` is a row of the board's vectors; there is none of what was computed.
+    `vector` is a row of the board's vectors; there is none of what was computed, and it
+    is -1 for what only fills the time before the first vector.
     """
 
     unit: Integers
@@ -120,4 +121,5 @@ def said_of(
     widest = max((len(each) for each in distinct), default=1)
     pairs, which = np.unique(code * widest + answer, return_inverse=True)
     stated = [distinct[pair // widest][pair % widest] for pair in pairs.tolist()]
-    return integers(stated)[which.reshape(-1)]
+    said: Integers = integers(stated)[which.reshape(-1)]
+    return said

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.errors import UsageError
 from ledger.events import Question
 from ledger.projections.baselines import (
     Past,
@@ -21,10 +22,20 @@ from ledger.projections.baselines import (
 )
 from ledger.projections.columns import NEVER, coded, integers
 from ledger.projections.decay import weight
+from ledger.projections.entrants import Field
 from ledger.projections.exact import PPM, UNITS, largest_remainder
 from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, Pool
-from tests.reporting import past_rate, report, row, said, suite_of, template, value
+from tests.reporting import (
+    board_of,
+    past_rate,
+    report,
+    row,
+    said,
+    suite_of,
+    template,
+    value,
+)
 from tests.simulator import History, suite
 
 TAGS = ('{"repo":"a"}', '{"repo":"b"}', "")
@@ -441,6 +452,54 @@ def test_the_own_row_of_a_computed_competitor_scores_its_own_places() -> None:
     assert value(found, "brier") == exact_mean(Fraction(1, 4), Fraction(9, 16))
     assert value(found, "bss_frozen") == "0/1"
     assert found["counts"]["submitted"] == found["counts"]["forecasts"] == 2
+
+
+BESIDE = {
+    # What the rate said where native sealed first, and where it updated.
+    ("plain", "initial"): Fraction(1, 4),
+    ("plain", "final"): Fraction(9, 16),
+    # Each by its own vectors.
+    ("rival", "final"): Fraction(9, 25),
+    ("native-calibrated", "initial"): Fraction(81, 100),
+    ("native-calibrated", "final"): Fraction(16, 25),
+}
+
+
+@pytest.mark.parametrize(("name", "slot"), BESIDE)
+def test_a_field_gives_the_scores_of_any_competitor_beside_another(
+    name: str, slot: str
+) -> None:
+    history = History(suite_of(competitors=[past_rate("plain")]))
+    question = history.question("asked", cutoff_at=history.now + timedelta(hours=9))
+    first = history.seal(question, "0.9")
+    history.seal(question, "0.6", forecaster="rival")
+    told(history)
+    history.update(question, first, "0.8")
+    history.wait(hours=9)
+    history.resolve(question, "fail")
+    field = Field(board_of(history))
+    native = field.board.suite.manifest.competitor("native")
+    assert native is not None
+    theirs = field.beside(field.enter(native, slot), name)
+    asked = ["asked" in each for each in field.board.units.identities].index(True)
+    assert Fraction(int(theirs.brier[asked]), UNITS) == BESIDE[name, slot]
+
+
+def test_who_has_no_vectors_stands_beside_nobody() -> None:
+    field = Field(board_of(History()))
+    native = field.board.suite.manifest.competitor("native")
+    assert native is not None
+    with pytest.raises(UsageError, match="'nobody' has no vectors to compare with"):
+        field.beside(field.enter(native, "final"), "nobody")
+
+
+def test_an_incumbent_stands_beside_every_competitor() -> None:
+    history = History(incumbent="rival")
+    told(history)
+    field = Field(board_of(history))
+    native = field.board.suite.manifest.competitor("native")
+    assert native is not None
+    assert "rival" in field.enter(native, "initial").baselines
 
 
 def exact_mean(*values: Fraction) -> str:

@@ -1,7 +1,7 @@
 """Recalibration knows the past alone, is fitted at doublings, and follows its source."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -33,11 +33,14 @@ LESSONS = st.lists(
 )
 
 
-def recalibration(method: str, of: str = "native", **changes: Any) -> Competitor:
+Method = Literal["platt", "isotonic"]
+
+
+def recalibration(method: Method, of: str = "native", **changes: Any) -> Competitor:
     made = Competitor(
         name=f"{of}-{method}",
         layer="calibrated",
-        method=method,  # type: ignore[arg-type] - one of two
+        method=method,
         of=of,
         refit="doubling",
         min_past=2,
@@ -51,7 +54,7 @@ def as_columns(lessons: list[Lesson]) -> Lessons:
 
 
 def plainly(
-    method: str, lessons: list[Lesson], min_past: int, p_ppm: int, place: int
+    method: Method, lessons: list[Lesson], min_past: int, p_ppm: int, place: int
 ) -> int:
     """Return what a method says, walking through all places up to one."""
     mapping, least = None, min_past
@@ -76,7 +79,7 @@ def plainly(
     ),
 )
 def test_a_probability_is_recalibrated_as_a_plain_walk_says(
-    method: str, lessons: list[Lesson], min_past: int, asked: list[tuple[int, int]]
+    method: Method, lessons: list[Lesson], min_past: int, asked: list[tuple[int, int]]
 ) -> None:
     competitor = recalibration(method, min_past=min_past)
     columns = (integers([p for p, _ in asked]), integers([at for _, at in asked]))
