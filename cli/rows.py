@@ -1,6 +1,5 @@
 """`ledger rows`: the scores, with what they stand on."""
 
-from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -10,28 +9,12 @@ from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.explain import print_explained
 from ledger.cli.options import Json, LedgerDir
+from ledger.cli.rows_table import print_rows
 from ledger.cli.standing import Standing, standing
 from ledger.errors import UsageError
 from ledger.suite_table import nearest
 
-_SHOWN = Decimal("0.0001")
-_SUM = " sum"
 _TAG = "tag:"
-# Skill before scores; forecasts and independent targets apart.
-_HEADS = (
-    "forecaster",
-    "part",
-    "slot",
-    "skill",
-    "Brier",
-    "log score",
-    "scored",
-    "forecasts",
-    "targets",
-    "clusters",
-    "coverage",
-    "labels",
-)
 
 
 Suite = Annotated[
@@ -87,7 +70,8 @@ def rows(
 ) -> None:
     """Print the scores, a row for each forecaster, horizon, slot and slice.
 
-    Skill is relative to the suite's frozen baseline; the log score is clipped, in bits.
+    Skill over R1 and R2 is in bits, with its interval where there is one; the other is
+    relative to the suite's frozen baseline. Credit is what the four bars allow.
     With --json: one array of rows, as docs/rows.md describes them.
 
     For example:
@@ -95,13 +79,39 @@ def rows(
       ledger rows --ledger demo --suite piper-self@v1 --slot final --by tag:repo
       ledger rows --ledger demo --explain bss_frozen --forecaster piper-native
     """
-    from ledger.projections.agenda import undeclared
     from ledger.projections.explaining import entry_of, explained
-    from ledger.projections.stored import open_report
 
-    groupings = [*(by or ()), *([_grouping(part)] if part else ())]
     if explain is not None:
         entry_of(explain)
+    groupings = [*(by or ()), *([_grouping(part)] if part else ())]
+    found, waiting = _read(ledger, suite, forecaster, slot, groupings)
+    if part is not None:
+        found = [row for row in found if row["slice"] == part]
+        if not found:
+            render.note(f"no unit that is counted has {part}")
+    if explain is not None:
+        said = explained(explain, found)
+        render.json_line(said) if as_json else print_explained(said)
+    elif as_json:
+        render.json_line(found)
+    elif not found and part is None:
+        render.note("no rows: no suite is frozen here yet, or nothing is so called")
+    else:
+        print_rows(found)
+        _tell_waiting(waiting)
+
+
+def _read(
+    ledger: str | None,
+    suite: str | None,
+    forecaster: str | None,
+    slot: str | None,
+    groupings: list[str],
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the rows, and how many units of each suite are not counted yet."""
+    from ledger.projections.agenda import undeclared
+    from ledger.projections.stored import open_report
+
     with reading(ledger) as (folder, reader):
         frozen = standing(reader)
         suite = None if suite is None else frozen.meant(suite)
@@ -119,26 +129,16 @@ def rows(
                 name: undeclared(report.tables.connection, name, of_suite["as_of"])
                 for name, (of_suite, *_) in groupby(found, lambda row: row["suite"])
             }
-    if part is not None and part not in {row["slice"] for row in found}:
-        render.note(f"no unit that is counted has {part}")
-        found = []
-    elif part is not None:
-        found = [row for row in found if row["slice"] == part]
-    if explain is not None:
-        said = explained(explain, found)
-        render.json_line(said) if as_json else print_explained(said)
-    elif as_json:
-        render.json_line(found)
-    elif not found and part is None:
-        render.note("no rows: no suite is frozen here yet, or nothing is so called")
-    else:
-        _print(found)
-        for name, count in waiting.items():
-            if not count:
-                continue
-            units = "1 unit is" if count == 1 else f"{count:,} units are"
-            cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
-            render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
+    return found, waiting
+
+
+def _tell_waiting(waiting: dict[str, int]) -> None:
+    for name, count in waiting.items():
+        if not count:
+            continue
+        units = "1 unit is" if count == 1 else f"{count:,} units are"
+        cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
+        render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
 
 
 def _grouping(part: str) -> str:
@@ -165,53 +165,3 @@ def _require_tags(groupings: list[str], found: Standing, suite: str | None) -> N
             hint = f"did you mean {near}?" if near else f"allowed are: {known}"
             msg = f"no template of {suite or 'any suite'} allows a tag {tag!r}: {hint}"
             raise UsageError(msg)
-
-
-def _print(found: list[dict[str, Any]]) -> None:
-    for at, (name, group) in enumerate(groupby(found, lambda row: row["suite"])):
-        of_suite = list(group)
-        if at:
-            render.line("")
-        render.line(_heading(name, of_suite[0]))
-        render.table(_HEADS, map(_cells, of_suite))
-
-
-def _heading(name: str, row: dict[str, Any]) -> str:
-    ended = f", superseded at {row['superseded_at']}" if row["superseded_at"] else ""
-    return (
-        f"{name}: track {row['track']}, {row['run_class']}, {row['status']}, custody "
-        f"{row['custody']}, as of {row['as_of']}{ended}"
-    )
-
-
-def _cells(row: dict[str, Any]) -> tuple[object, ...]:
-    scores, counts = row["scores"], row["counts"]
-    # Over more than two answers Brier is a sum, twice as large as the binary one.
-    brier, form = scores.get("brier"), ""
-    if brier is None:
-        brier, form = scores["brier_sum"], _SUM
-    parts = [text for text in (row["horizon"], row["slice"]) if text]
-    return (
-        row["forecaster"],
-        ", ".join(parts) or "all",
-        row["slot"],
-        _shown(scores["bss_frozen"]),
-        _shown(brier) + (form if brier["value"] is not None else ""),
-        _shown(scores["log_score_bits_clipped"]),
-        f"{counts['scored']} of {counts['units']}",
-        counts["forecasts"],
-        counts["targets"],
-        counts["clusters"],
-        _shown(row["coverage"]),
-        " ".join(row["labels"]),
-    )
-
-
-def _shown(measure: dict[str, Any]) -> str:
-    """Return a number to four places, or why there is none."""
-    value = measure["value"]
-    if value is None:
-        return str(measure.get("reason", "-"))
-    if value == "-inf":
-        return "-inf"
-    return str(Decimal(value).quantize(_SHOWN, ROUND_HALF_EVEN))

@@ -41,7 +41,12 @@ def test_people_see_skill_first_and_forecasts_apart_from_targets(
 ) -> None:
     heading, heads, *lines = console.here("rows").stdout.splitlines()
     assert heading.startswith("piper-self@v1: track self, preregistered, pre_pilot")
-    assert heads.split()[:5] == ["forecaster", "part", "slot", "skill", "Brier"]
+    assert heads.split()[:8] == [
+        *("forecaster", "part", "slot"),
+        *("vs", "R1", "vs", "R2", "skill"),
+    ]
+    assert heads.index("calibration") < heads.index("permutation")
+    assert heads.index("permutation") < heads.index("credit")
     assert heads.index("forecasts") < heads.index("targets")
     assert [line.split()[0] for line in lines] == [
         "native",
