@@ -11,11 +11,11 @@ import numpy as np
 
 from ledger.errors import UsageError
 from ledger.projections import slots
-from ledger.projections.board import Board
+from ledger.projections.board import Board, Vectors
 from ledger.projections.columns import Flags, Integers
 from ledger.projections.computed import Computed, Places, compute, places_of
 from ledger.projections.filling import filled
-from ledger.projections.lineage import INITIAL
+from ledger.projections.lineage import INITIAL, UPDATE
 from ledger.projections.recalibrated import origin_of, recalibrate
 from ledger.projections.scores import ScoreColumns
 from ledger.projections.slotted import Chosen, Slotted, slotted
@@ -136,9 +136,9 @@ class Field:
         several could open the one that turned out right, and leave the others closed.
         """
         vectors = self.board.vectors
-        rows = mine[vectors.eligible[mine] | vectors.is_withheld[mine]]
+        counts = vectors.eligible[mine] | vectors.is_withheld[mine]
+        rows, is_root = mine[counts], _roots(vectors, mine)[counts]
         unit, sealed_us = vectors.unit[rows], vectors.sealed_us[rows]
-        is_root = vectors.kind[rows] == INITIAL
         weight = self._weights(slot, unit, sealed_us, is_root)
         withheld = unit[(weight > 0) & vectors.is_withheld[rows]]
         is_taken = (weight > 0) & ~np.isin(unit, withheld)
@@ -222,6 +222,16 @@ class Field:
             chosen.sealed_us,
             chosen.weight,
         )
+
+
+def _roots(vectors: Vectors, mine: Integers) -> Flags:
+    """Mark the roots of chains; of a budget that came later, the first vector under it."""
+    kind, unit = vectors.kind[mine], vectors.unit[mine]
+    is_root: Flags = kind == INITIAL
+    later = np.flatnonzero((kind == UPDATE) & ~np.isin(unit, unit[is_root]))
+    _, first = np.unique(unit[later], return_index=True)
+    is_root[later[first]] = True
+    return is_root
 
 
 def said_at(
