@@ -56,7 +56,7 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
     units: Integers
     scored: dict[str, int]
     lifts: tuple[Lift, ...]
-    total: Measure | None
+    total: Lift | None
 
 
 def ablation(tiers: Sequence[Tier], kind: Kind) -> Ablation:
@@ -67,9 +67,9 @@ def ablation(tiers: Sequence[Tier], kind: Kind) -> Ablation:
     )
     total = None
     if kind == "cumulative":
-        total = _lift(tiers[-1], tiers[0], units).gain
+        total = _lift(tiers[-1], tiers[0], units)
         summed = sum((each.gain.value or Fraction(0) for each in lifts), Fraction(0))
-        assert summed == (total.value or 0), "cumulative lifts telescope"
+        assert summed == (total.gain.value or 0), "cumulative lifts telescope"
     return Ablation(
         kind=kind,
         units=units,
