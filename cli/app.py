@@ -94,6 +94,11 @@ COMMANDS = {
         "daemon:app",
         "Run the process that writes to a ledger for everybody, and look after it.",
     ),
+    "compare": Entry(
+        READ,
+        "compare:compare",
+        "Compare two competitors on the units that both forecast.",
+    ),
     "verify": Entry(
         CHECK,
         "verify:verify_command",

@@ -76,6 +76,18 @@ class Report:
             raise UsageError(msg)
         return found
 
+    def field(self, suite: str) -> Field:
+        """Return all competitors of a suite, as its rows are made from them.
+
+        Raises `UsageError` for a suite that there is not.
+        """
+        with self.tables.as_one():
+            return Field(self._board(self._suite(suite)))
+
+    def suites(self) -> list[SuiteVersion]:
+        """Return the suite versions that were frozen, in order."""
+        return list(self._frozen.suites.values())
+
     def _suite(self, name: str) -> SuiteVersion:
         found = self._frozen.suites.get(name)
         if found is None:

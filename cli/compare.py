@@ -1,0 +1,161 @@
+"""`ledger compare`: two competitors on the units that both forecast."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import render
+from ledger.cli.context import reading
+from ledger.cli.options import Json, LedgerDir
+from ledger.cli.rows_table import shown
+from ledger.cli.standing import Standing, standing
+from ledger.errors import UsageError
+from ledger.suite_table import listed
+
+_HEADS = ("score", "first", "second", "difference", "p", "better", "favours")
+_ORACLE = "oracle"
+
+One = Annotated[str, typer.Argument(metavar="FIRST", help="A competitor.")]
+Other = Annotated[str, typer.Argument(metavar="SECOND", help="Another competitor.")]
+Suite = Annotated[
+    str | None,
+    typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
+]
+Slot = Annotated[
+    str | None,
+    typer.Option(
+        "--slot",
+        metavar="SLOT",
+        help="initial, final, at_lead:<hours>, time_weighted or all (default: the "
+        "suite's headline).",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="WHAT",
+        help="Also for each horizon, target, template, slot or tag:<name>.",
+    ),
+]
+
+
+def compare(
+    one: One,
+    other: Other,
+    *,
+    suite: Suite = None,
+    slot: Slot = None,
+    by: By = None,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Compare two competitors on the units that both forecast.
+
+    A difference is the first's score less the second's, with the interval of whole
+    clusters and the share of sign flips that differ as much. Units that only one of
+    them forecast are counted and left out. A p-value alone is no reason for anything.
+    With --json: one array, as docs/rows.md describes it.
+
+    For example:
+      ledger compare piper-native past-pass-rate --ledger demo
+      ledger compare piper-native piper-calibrated --by tag:repo --json
+    """
+    from ledger.projections.comparison import compared
+    from ledger.projections.stored import open_report
+
+    with reading(ledger) as (folder, reader):
+        name = _suite(standing(reader), suite, one, other)
+        counted = render.Progress("events folded", reader.events.size())
+        with open_report(
+            folder, reader.store, lambda done: counted.step(done, done)
+        ) as report:
+            counted.close()
+            field = report.field(name)
+            found = list(compared(field, one, other, slot=slot, by=by or ()))
+    if as_json:
+        render.json_line(found)
+        return
+    for at, each in enumerate(found):
+        if at:
+            render.line("")
+        _print(each)
+
+
+def _suite(found: Standing, stated: str | None, one: str, other: str) -> str:
+    """Return the suite that was named, or the only one that has both competitors."""
+    if stated is not None:
+        return found.meant(stated)
+    both = [
+        name
+        for name, frozen in found.suites.items()
+        if frozen.manifest.competitor(one) and frozen.manifest.competitor(other)
+    ]
+    if len(both) == 1:
+        return both[0]
+    if both:
+        msg = f"{listed(both, last='and')} have both: say which with --suite NAME@vN"
+        raise UsageError(msg)
+    raise UsageError(f"no suite has both {one!r} and {other!r} as competitors")
+
+
+def _print(found: dict[str, Any]) -> None:
+    one, other = found["one"], found["other"]
+    parts = [text for text in (found["horizon"], found["slice"]) if text]
+    render.line(
+        f"{found['suite']}, {found['slot']}, {', '.join(parts) or 'all'}: "
+        f"{one['forecaster']} ({one['layer']}) beside {other['forecaster']} "
+        f"({other['layer']})"
+    )
+    render.table(_HEADS, _lines(found))
+    render.facts(_facts(found))
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    names = [found[side]["forecaster"] for side in ("one", "other")]
+    for score, each in found["differences"].items():
+        flip = each.get("sign_flip") or each.get("delong") or {}
+        yield (
+            score,
+            shown({"value": each.get("one")}),
+            shown({"value": each.get("other")}),
+            shown(each, with_ends=True),
+            shown({"value": flip.get("p_two_sided")}),
+            each["better"],
+            None if _ORACLE in found["labels"] else _favours(each, names),
+        )
+
+
+def _favours(each: dict[str, Any], names: list[str]) -> str | None:
+    """Return whom an interval favours that does not hold zero; None for neither."""
+    if each.get("lo") is None:
+        return None
+    is_above, is_below = Decimal(each["lo"]) > 0, Decimal(each["hi"]) < 0
+    if not is_above and not is_below:
+        return None
+    return names[is_above == (each["better"] == "lower")]
+
+
+def _facts(found: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    one, other, wins = found["one"], found["other"], found["wins"]
+    yield (
+        "units",
+        f"{found['units']} that both forecast, in {found['clusters']} clusters",
+    )
+    for side in (one, other):
+        yield (
+            side["forecaster"],
+            f"{side['alone']} alone; coverage {shown(side['coverage'])}",
+        )
+    yield (
+        "wins by Brier",
+        f"{wins['one']} to {wins['other']}, {wins['equal']} equal",
+    )
+    if found["unmatched_timing"]:
+        yield "sealed too far apart", found["unmatched_timing"]
+    if _ORACLE in found["labels"]:
+        yield "no claim", "an oracle knows what no forecaster can know"
+    yield "labels", " ".join(found["labels"]) or None
