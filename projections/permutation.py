@@ -25,11 +25,12 @@ _PLACES_AT_ONCE = 2**20
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """One row a scored unit: where it stands, and what its forecast says.
+    """One row a forecast unit: where it stands, and what its forecast says.
 
     `stratum`, `target` and `slot` are codes; units of a stratum have the same answers.
     `scores` has the shape (rows, answers): what the row's forecast scores if that
-    answer happens, in picobits, clipped. `outcome` is the answer that did happen.
+    answer happens, in picobits, clipped. `outcome` is the answer that did happen, or
+    -1: the forecast of a unit that is not scored can still stand in for another one.
     """
 
     stratum: Integers
@@ -42,8 +43,8 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 class Stratum(msgspec.Struct, frozen=True, kw_only=True):
     """Targets that may stand in for one another, at positions that all of them have.
 
-    `scores` has the shape (positions, targets, answers), `outcomes` the shape
-    (positions, targets).
+    `scores` has the shape (positions, targets, answers), and a last answer that scores
+    nothing, which is the outcome -1; `outcomes` has the shape (positions, targets).
     """
 
     name: str
@@ -105,9 +106,9 @@ class Stratum(msgspec.Struct, frozen=True, kw_only=True):
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """What can be permuted, and what had to be left out.
 
-    `kept` are the rows that are permuted, of so many targets; rows that lacked a
-    partner at their position are `unpartnered`, those of strata with a single target
-    are `alone`.
+    `kept` are the scored rows at positions where forecasts are exchanged, those of so
+    many targets. Scored rows that lacked a partner at their position are `unpartnered`,
+    those of strata with a single target are `alone`.
     """
 
     strata: list[Stratum]
@@ -123,27 +124,31 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
 
     A position is a slot; where a target has several rows in a slot, the first of them
     by the order of units is matched with the first ones of other targets, and so on.
-    A row is dropped unless every target of its stratum has one at that position.
+    A row is dropped unless every target of its stratum has a forecast there.
     """
     largest = max(int(rows.scores.max(initial=0)), -int(rows.scores.min(initial=0)))
     fits = largest * len(rows.scores) <= _LARGEST
-    scores: Scores = rows.scores if fits else rows.scores.astype(np.object_)
+    scores: Scores = np.pad(rows.scores, ((0, 0), (0, 1)))
+    if not fits:
+        scores = scores.astype(np.object_)
+    is_scored = rows.outcome >= 0
     nth = _nth_of_equals(rows)
-    strata, kept, alone, strata_alone = [], [np.arange(0)], 0, 0
+    strata, used, alone, strata_alone = [], [np.arange(0)], 0, 0
     codes, starts = np.unique(np.sort(rows.stratum), return_index=True)
     by_stratum = np.split(np.argsort(rows.stratum, kind="stable"), starts[1:])
     for code, inside in zip(codes.tolist(), by_stratum, strict=False):
         targets = len(np.unique(rows.target[inside]))
         if targets == 1:
-            alone, strata_alone = alone + len(inside), strata_alone + 1
+            rows_alone = int(np.count_nonzero(is_scored[inside]))
+            alone, strata_alone = alone + rows_alone, strata_alone + (rows_alone > 0)
             continue
         # By position, and there by target.
         keys = (rows.target[inside], nth[inside], rows.slot[inside])
         ordered = inside[np.lexsort(keys)]
         whole = _of_whole_positions(rows.slot[ordered], nth[ordered], targets)
         table = ordered[whole].reshape(-1, targets)
-        if len(table):
-            kept.append(table.ravel())
+        if is_scored[table].any():
+            used.append(table.ravel())
             strata.append(
                 Stratum(
                     name=names[code],
@@ -151,12 +156,13 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
                     outcomes=rows.outcome[table],
                 ).gathered()
             )
-    together = np.sort(np.concatenate(kept))
+    exchanged = np.sort(np.concatenate(used))
+    kept = exchanged[is_scored[exchanged]]
     return Matched(
         strata=strata,
-        kept=together,
-        targets=len(np.unique(rows.target[together])),
-        unpartnered=len(nth) - alone - len(together),
+        kept=kept,
+        targets=len(np.unique(rows.target[exchanged])),
+        unpartnered=int(np.count_nonzero(is_scored)) - alone - len(kept),
         alone=alone,
         strata_alone=strata_alone,
     )

@@ -92,7 +92,8 @@ def specificity(
 ) -> Specificity:
     """Return the gate's decision: `collapses`, `survives` or `insufficient`.
 
-    `baseline` is what the baseline scores on each row's own outcome, in picobits;
+    `baseline` is what the baseline scores on each row's own outcome, in picobits, and
+    is not read where a row is not scored;
     `names` are those of the strata, by their codes. Fewer than two targets that can be
     exchanged, or too few permutations for any p-value to reach alpha, are insufficient.
     """

@@ -223,6 +223,31 @@ def test_rows_that_lack_a_partner_are_dropped_before_anything_is_computed() -> N
     assert judged(rows, nothing(rows)).observed == Fraction(7, 3 * UNITS)
 
 
+def test_a_forecast_that_is_not_scored_can_still_stand_in() -> None:
+    places = [(0, i, slot) for i in range(3) for slot in range(2)]
+    scores = [[i + 1, 10 * (i + 1)] for i, _ in [place[1:] for place in places]]
+    rows = rows_of(places, scores, [0, 1, 0, -1, 1, 0])
+    found = matched(rows, ["only"])
+    assert found.kept.tolist() == [0, 1, 2, 4, 5]
+    assert (found.targets, found.unpartnered) == (3, 0)
+    (stratum,) = found.strata
+    orders = np.array([[0, 1, 2], [1, 2, 0]])
+    own, moved = 1 + 10 + 2 + 30 + 3, 2 + 20 + 3 + 10 + 1
+    assert stratum.totals(orders).tolist() == [own, moved]
+    baseline = integers([0, 0, 0, 2**62, 0, 0])
+    assert judged(rows, baseline).observed == Fraction(own, 5 * UNITS)
+
+
+@pytest.mark.parametrize("places", [[(0, 0, 0)], [(0, 0, 0), (0, 1, 0)]], ids=str)
+def test_where_nothing_is_scored_nothing_is_counted(
+    places: list[tuple[int, int, int]],
+) -> None:
+    rows = rows_of(places, [[5]] * len(places), [-1] * len(places))
+    found = judged(rows, nothing(rows))
+    assert (found.decision, found.rows, found.targets) == ("insufficient", 0, 0)
+    assert (found.alone, found.strata_alone, found.unpartnered) == (0, 0, 0)
+
+
 def test_targets_without_a_common_slot_leave_no_stratum() -> None:
     rows = rows_of([(0, 0, 1), (0, 1, 2)], [[1], [1]], [0, 0])
     found = judged(rows, nothing(rows))
@@ -288,7 +313,8 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
             for place in sorted({key[2:] for key in mine})
             if all((stratum, target, *place) in cells for target in targets)
         ]
-        if len(targets) > 1 and positions:
+        used = [cells[(stratum, t, *place)] for t in targets for place in positions]
+        if len(targets) > 1 and any(rows.outcome[at] >= 0 for at in used):
             strata[stratum] = (targets, positions)
 
     def score(chosen: dict[int, tuple[int, ...]]) -> int:
@@ -298,6 +324,8 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
                 for place in positions:
                     at = cells[(stratum, own, *place)]
                     theirs = cells[(stratum, other, *place)]
+                    if rows.outcome[at] < 0:
+                        continue
                     total += int(rows.scores[theirs, rows.outcome[at]]) - baseline[at]
         return total
 
@@ -316,7 +344,12 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
         )
     ]
     observed = score({key: tuple(targets) for key, (targets, _) in strata.items()})
-    units = sum(len(targets) * len(at) for targets, at in strata.values())
+    units = sum(
+        int(rows.outcome[cells[(stratum, target, *place)]]) >= 0
+        for stratum, (targets, positions) in strata.items()
+        for target in targets
+        for place in positions
+    )
     return {
         "rows": units,
         "observed": observed,
@@ -332,7 +365,7 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
         st.tuples(
             st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 2)),
             st.lists(st.integers(-9, 9), min_size=2, max_size=2),
-            st.integers(0, 1),
+            st.integers(-1, 1),
             st.integers(-9, 9),
         ),
         min_size=1,
@@ -345,7 +378,8 @@ def test_a_plain_enumeration_says_the_same(table: list[Any]) -> None:
     expected = plainly(rows, baseline)
     found = judged(rows, integers(baseline))
     assert found.rows == expected["rows"]
-    assert found.rows + found.unpartnered + found.alone == len(table)
+    scored = sum(happened >= 0 for happened in outcome)
+    assert found.rows + found.unpartnered + found.alone == scored
     if not found.rows:
         assert found.decision == "insufficient"
     elif found.is_exact:
