@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ledger.cli.options import LEDGER_DIR
 from ledger.clock import Clock, steady_seconds, system_clock
+from ledger.daemon import homes
 from ledger.errors import RefusedError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key, read_keys
@@ -31,9 +32,7 @@ def clock() -> Clock:
 
 def state_home() -> Path:
     """Return where this user's programs remember things: $XDG_STATE_HOME."""
-    stated = os.environ.get("XDG_STATE_HOME", "")
-    # The specification says that a relative path there is to be ignored.
-    return Path(stated) if stated.startswith("/") else Path.home() / ".local" / "state"
+    return homes.state_home(os.environ)
 
 
 def find_ledger(stated: str | None) -> Folder:
