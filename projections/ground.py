@@ -101,7 +101,7 @@ class Ground:
     @cached_property
     def cluster(self) -> Groups:
         """What hangs together, and is resampled together."""
-        return _grouped(self.sample.board.units.cluster, self.cohort.units)
+        return grouped(self.sample.board.units.cluster, self.cohort.units)
 
     @property
     def resampled(self) -> tuple[Integers, int]:
@@ -111,7 +111,7 @@ class Ground:
     @cached_property
     def target(self) -> Groups:
         """Whose behaviour is forecast."""
-        return _grouped(self.sample.board.units.target, self.cohort.units)
+        return grouped(self.sample.board.units.target, self.cohort.units)
 
     @cached_property
     def is_single(self) -> bool:
@@ -184,7 +184,7 @@ class Ground:
         return integers(stated)[which]
 
 
-def _grouped(texts: Texts, units: Integers) -> Groups:
+def grouped(texts: Texts, units: Integers) -> Groups:
     """Return the groups that some units are of, by the bytes of their names."""
     codes, which = np.unique(texts.code[units], return_inverse=True)
     names = [texts.names[code] for code in codes.tolist()]

@@ -2,7 +2,8 @@
 
 Strata are what the suite declares, and units with the very same answers. The slots of
 questions are the positions at which targets are matched, where the suite declares
-`slot`; otherwise a target's units are matched in the order of their names.
+`slot`; otherwise a target's units are matched in the order of their names. Of units
+without an outcome, such as void ones, the forecasts can still stand in for others.
 """
 
 from fractions import Fraction
@@ -16,7 +17,7 @@ from ledger.projections.baselines import TAG, tag_of
 from ledger.projections.columns import Integers, rows_among
 from ledger.projections.exact import UNITS, exact_sum, picobits
 from ledger.projections.fetching import Texts
-from ledger.projections.ground import Ground
+from ledger.projections.ground import Ground, grouped
 from ledger.projections.permutation import Rows, matched
 from ledger.projections.permutation_gate import Gate, Specificity, specificity
 from ledger.projections.scores import clip
@@ -45,8 +46,9 @@ def permuted(on: Ground, baseline: str, seed: bytes) -> Permuted:
     draws = on.sample.board.suite.manifest.statistics.permutations
     if on.target.count * draws > WORDS_MAX:
         return Permuted(None, TOO_MANY_TARGETS)
-    rows, names = _rows(on)
-    own = on.of(theirs.picobits_clipped)
+    at = _forecast(on)
+    rows, names = _rows(on, at)
+    own = theirs.picobits_clipped[at]
     return Permuted(specificity(rows, own, names, seed, _gate(on)))
 
 
@@ -61,8 +63,9 @@ def against(on: Ground, found: Specificity, baselines: tuple[str, str]) -> Speci
     assert of_second is not None
     if found.observed is None or found.wrong is None:
         return found
-    kept = matched(*_rows(on)).kept
-    moved = on.of(of_first.picobits_clipped - of_second.picobits_clipped)[kept]
+    at = _forecast(on)
+    kept = matched(*_rows(on, at)).kept
+    moved = (of_first.picobits_clipped - of_second.picobits_clipped)[at[kept]]
     shift = Fraction(exact_sum(moved), len(kept) * UNITS)
     observed, wrong = found.observed + shift, found.wrong + shift
     retained = wrong / observed if observed > 0 else None
@@ -80,24 +83,36 @@ def _gate(on: Ground) -> Gate:
     )
 
 
-def _rows(on: Ground) -> tuple[Rows, list[str]]:
-    """Return the units of a ground as rows, and the names of their strata."""
+def _forecast(on: Ground) -> Integers:
+    """Return the units that the slot has a vector of, those of the ground among them."""
+    declared = on.sample.declared
+    return declared[on.mine.has_vector[declared]]
+
+
+def _rows(on: Ground, at: Integers) -> tuple[Rows, list[str]]:
+    """Return forecast units as rows, and the names of their strata.
+
+    Scored are those of the ground alone.
+    """
     units = on.sample.board.units
     strata = on.sample.board.suite.manifest.gates.permutation.strata
-    stratum, names = _strata(on, [each for each in strata if each != SLOT])
+    stratum, names = _strata(on, at, [each for each in strata if each != SLOT])
     is_slotted = SLOT in strata
-    slot = on.of(units.slot.code) if is_slotted else np.zeros(on.size, dtype=np.int64)
+    slot = units.slot.code[at] if is_slotted else np.zeros_like(at)
+    is_scored = np.isin(at, on.cohort.units)
     rows = Rows(
         stratum=stratum,
-        target=on.target.code,
+        target=grouped(units.target, at).code,
         slot=slot,
-        scores=_scores(on),
-        outcome=on.of(units.outcome),
+        scores=_scores(on, at),
+        outcome=np.where(is_scored, units.outcome[at], -1),
     )
     return rows, names
 
 
-def _strata(on: Ground, declared: list[str]) -> tuple[Integers, list[str]]:
+def _strata(
+    on: Ground, at: Integers, declared: list[str]
+) -> tuple[Integers, list[str]]:
     """Return the stratum of each unit, and the strata's names in order.
 
     A name is the canonical JSON of the values, the answers last.
@@ -106,7 +121,7 @@ def _strata(on: Ground, declared: list[str]) -> tuple[Integers, list[str]]:
     columns = [_values(on, each) for each in declared]
     lists = [canonical_text(each) for each in units.answer_lists]
     columns.append(Texts(lists, units.answers))
-    keys = np.stack([on.of(column.code) for column in columns], axis=1)
+    keys = np.stack([column.code[at] for column in columns], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     named = [
         canonical_text(
@@ -127,14 +142,14 @@ def _values(on: Ground, stratum: str) -> Texts:
     return {"template": units.template, "horizon": units.horizon}[stratum]
 
 
-def _scores(on: Ground) -> Integers:
+def _scores(on: Ground, at: Integers) -> Integers:
     """Return what each unit's vectors score if an answer happens: (units, answers).
 
     In picobits, clipped; weighted as the slot weighs the vectors of a unit. Where
     lists of answers differ in length, the rest of a row is never looked at.
     """
     chosen = on.sample.entrant.chosen
-    rows = rows_among(chosen.unit, on.cohort.units)
+    rows = rows_among(chosen.unit, at)
     codes, which = np.unique(chosen.code[rows], return_inverse=True)
     vectors = [chosen.distinct[code] for code in codes.tolist()]
     width = max(map(len, vectors), default=1)
@@ -144,7 +159,7 @@ def _scores(on: Ground) -> Integers:
         for vector in vectors
     ]
     scores = np.array(table, dtype=np.int64).reshape(-1, width)[which]
-    if on.is_single:
+    if len(rows) == len(at):  # one vector a unit: no weight matters
         return scores
     weight, starts = (
         chosen.weight[rows],
