@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import lru_cache
 
 import msgspec
 
@@ -49,13 +50,17 @@ def read_said(text: str) -> Said:
     """Return a forecast that is spelled as JSON: `[point, {level: value}, [sample]]`."""
     point, quantiles, samples = _SPELLED.decode(text)
     by_level = [
-        (Fraction(level), Fraction(value)) for level, value in (quantiles or {}).items()
+        (_level(level), Fraction(value)) for level, value in (quantiles or {}).items()
     ]
     return Said(
         point=None if point is None else Fraction(point),
         quantiles=tuple(sorted(by_level)),
         samples=tuple(map(Fraction, samples or ())),
     )
+
+
+# Every forecast of a suite states the same few levels.
+_level = lru_cache(1_024)(Fraction)
 
 
 def losses(said: Said, observed: Fraction, rule: QuantityRule) -> Losses:
@@ -95,8 +100,10 @@ def _at_declared_levels(said: Said, rule: QuantityRule) -> list[Quantile]:
 
     Who stated more levels would else be compared on other ones than the others are.
     """
+    levels = [_level(level) for level in rule.levels]
+    if [level for level, _ in said.quantiles] == levels:
+        return list(said.quantiles)
     stated = dict(said.quantiles)
-    levels = [Fraction(level) for level in rule.levels]
     if not all(level in stated for level in levels):
         return []
     return [(level, stated[level]) for level in levels]
@@ -107,9 +114,11 @@ def _quantile_losses(
 ) -> Iterator[tuple[str, Fraction]]:
     if not quantiles:
         return
-    yield "pinball", mean_pinball(quantiles, observed)
+    loss = mean_pinball(quantiles, observed)
+    yield "pinball", loss
     score = weighted_interval_score(quantiles, observed)
     if score is not None:
+        assert score.score == 2 * loss, "it is the mean of twice the quantile loss"
         yield "wis", score.score
         yield "wis_dispersion", score.dispersion
         yield "wis_overprediction", score.overprediction
