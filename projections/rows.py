@@ -26,13 +26,13 @@ from ledger.projections.inferred import Inference
 from ledger.projections.labels import labels
 from ledger.projections.looks import look
 from ledger.projections.missing import bounds
-from ledger.projections.parts import SPLIT, Part
+from ledger.projections.parts import BUDGET, SPLIT, Part
 from ledger.projections.rates import coverage, integrity
 from ledger.projections.sample import Cohort, Sample
 from ledger.projections.slots import AT_LEAD
 from ledger.projections.splits import HOLDOUT
 from ledger.projections.subjects import Subject, subjects
-from ledger.projections.weighed import Question, weighed
+from ledger.projections.weighed import Question, declared, weighed
 
 # Canonical JSON holds it as it is: text, integers, no floats.
 Row = dict[str, Any]
@@ -47,10 +47,10 @@ def rows(
     """
     inference = Inference(field.board.suite.manifest)
     for subject in subjects(field, slot=slot, by=by):
-        yield row_of(subject, inference)
+        yield row_of(subject, field, inference)
 
 
-def row_of(subject: Subject, inference: Inference) -> Row:
+def row_of(subject: Subject, field: Field, inference: Inference) -> Row:
     """Return the row of a subject, its intervals drawn as the suite fixed it."""
     about, part, slot = subject
     board, entrant = about.board, about.entrant
@@ -58,7 +58,10 @@ def row_of(subject: Subject, inference: Inference) -> Row:
     covered, tested = coverage(about, counts), integrity(about, counts)
     labelled = labels(about, part, counts, covered, slot)
     asked = _question(about, part, labelled, tested)
-    found = weighed(Ground(about, cohort), inference, asked)
+    ground = Ground(about, cohort)
+    found = weighed(ground, inference, asked)
+    if part.grouping != BUDGET:
+        found |= declared(ground, inference, field, slot)
     if slot.startswith(AT_LEAD) and counts["unslotted"]:
         _name_the_lead(found["scores"])
     return {

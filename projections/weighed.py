@@ -5,14 +5,20 @@ Everything that several of them need is computed once for the row.
 
 from typing import Any, NamedTuple
 
+from ledger.projections.ablating import ablating
 from ledger.projections.acting import acting
+from ledger.projections.adapting import adapting
 from ledger.projections.calibrated import beside_auroc, calibrated, ranking
+from ledger.projections.drifting import drifting
+from ledger.projections.entrants import Field
 from ledger.projections.gated import gates
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, clamped, told
 from ledger.projections.measures import measures
 from ledger.projections.promoting import Standing, promoting
+from ledger.projections.quantified import quantified
 from ledger.projections.robust import robust
+from ledger.projections.spreading import spreading
 
 Shown = dict[str, Any]
 # Whom nobody promotes: what others are measured against, and what nobody could know.
@@ -51,7 +57,23 @@ def weighed(ground: Ground, inference: Inference, asked: Question) -> Shown:
         "scores": {**shown, **found.scores},
         **found.blocks,
         **({"iqm": robust(ground)} if is_robust else {}),
+        "extremes": spreading(ground),
+        "prequential": drifting(ground),
         "gates": decided,
         "utility": useful.shown,
         "inference": inference.recorded(ground),
     }
+
+
+def declared(ground: Ground, inference: Inference, field: Field, slot: str) -> Shown:
+    """Return the blocks of a row that only some suites ask for, each if it has any.
+
+    Numbers beside the probabilities, ablations in the row of whoever has all the
+    evidence, and what a competitor makes of its budgets.
+    """
+    blocks = {
+        "quantities": quantified(ground, inference),
+        "ablations": ablating(ground, field, inference),
+        "adaptation": adapting(ground.sample, field, slot),
+    }
+    return {name: block for name, block in blocks.items() if block}

@@ -782,6 +782,9 @@ def test_the_page_names_every_field_of_a_row() -> None:
         "inference",
         "decomposition",
         "sharpness",
+        "gates",
+        "prequential",
+        "extremes",
     )
     fields = {*found, *(name for block in blocks for name in found[block])}
     unnamed = {name for name in fields if f"`{name}`" not in DOCS}
