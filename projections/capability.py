@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import msgspec
+import numpy as np
 
 from ledger.projections.cohort import Measure
 from ledger.projections.columns import Integers
 from ledger.projections.exact import UNITS
+from ledger.projections.resampling_sums import cluster_sums
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,15 +95,14 @@ def extremes(
 
     `scores` are in units of 1e-12; `cells` are rows of `names`, which ascend.
     """
-    totals: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for cell, score in zip(cells.tolist(), scores.tolist(), strict=True):
-        totals[cell] = totals.get(cell, 0) + score
-        sizes[cell] = sizes.get(cell, 0) + 1
-    if not totals:
+    if not len(scores):
         return None
+    sizes = np.bincount(cells, minlength=len(names)).tolist()
+    sums = cluster_sums(scores, cells, len(names))
     means = {
-        cell: Fraction(totals[cell], sizes[cell] * UNITS) for cell in sorted(totals)
+        cell: Fraction(total, size * UNITS)
+        for cell, (total, size) in enumerate(zip(sums, sizes, strict=True))
+        if size
     }
     least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     return Extremes(

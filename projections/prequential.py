@@ -10,7 +10,7 @@ and rounded half-even from there on, each step far below what any row shows.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -70,30 +70,30 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     recovery: int | None
 
 
-def steps(losses: Iterable[int], watch: Watch) -> Iterator[Step]:
+def steps(losses: Sequence[int], watch: Watch) -> Iterator[Step]:
     """Yield where the means stand after each loss (Dawid 1984; Gama et al. 2013)."""
-    rising, fading = _Rising(watch), _Fading(watch)
     window: deque[int] = deque(maxlen=watch.window)
-    for loss in losses:
-        rising.take(loss)
-        fading.take(loss)
+    total = 0
+    running = zip(losses, _rises(losses, watch), _fadings(losses, watch), strict=True)
+    for n, (loss, (rise, _), fading) in enumerate(running, 1):
+        total += loss
         window.append(loss)
         yield Step(
-            cumulative=rising.mean,
-            fading=fading.mean,
+            cumulative=Fraction(total, n * UNITS),
+            fading=Fraction(*fading),
             sliding=Fraction(sum(window), len(window) * UNITS),
-            rise=rising.rise,
+            rise=Fraction(rise, _PARTS),
         )
 
 
 def drift(losses: Integers, watch: Watch) -> Drift:
     """Return where the means of losses ended, and the first alarm on the way there."""
-    rising = _Rising(watch)
+    limit = int(watch.limit * _PARTS)
     alarm = onset = None
-    for place, loss in enumerate(losses.tolist()):
-        rising.take(loss)
-        if alarm is None and rising.is_alarmed:
-            alarm, onset = place, rising.onset
+    rise = 0
+    for place, (rise, began) in enumerate(_rises(losses.tolist(), watch)):
+        if alarm is None and rise > limit:
+            alarm, onset = place, began
     before = _mean(losses[:onset])
     recovery = None
     if alarm is not None and onset is not None and before.value is not None:
@@ -101,7 +101,7 @@ def drift(losses: Integers, watch: Watch) -> Drift:
         recovery = _recovery(losses, watch, alarm, onset, enough)
     return Drift(
         n=len(losses),
-        last=_last(losses, watch, rising) if len(losses) else None,
+        last=_last(losses, watch, Fraction(rise, _PARTS)),
         alarm=alarm,
         onset=onset,
         before=before,
@@ -110,17 +110,15 @@ def drift(losses: Integers, watch: Watch) -> Drift:
     )
 
 
-def _last(losses: Integers, watch: Watch, rising: "_Rising") -> Step:
+def _last(losses: Integers, watch: Watch, rise: Fraction) -> Step | None:
     """Return where all losses have brought the means, without each step on the way."""
-    fading = _Fading(watch)
-    for loss in losses[-fading.memory(len(losses)) :].tolist():
-        fading.take(loss)
-    recent = losses[-watch.window :]
+    cumulative, sliding = _mean(losses).value, _mean(losses[-watch.window :]).value
+    if cumulative is None or sliding is None:
+        return None
+    remembered = losses[-_memory(watch, len(losses)) :].tolist()
+    *_, fading = _fadings(remembered, watch)
     return Step(
-        cumulative=rising.mean,
-        fading=fading.mean,
-        sliding=Fraction(exact_sum(recent), len(recent) * UNITS),
-        rise=rising.rise,
+        cumulative=cumulative, fading=Fraction(*fading), sliding=sliding, rise=rise
     )
 
 
@@ -145,66 +143,37 @@ def _recovery(
     return None
 
 
-class _Rising:
-    """The running mean of a loss, and how far the loss has risen above it, in parts."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._tolerated = int(watch.tolerated * _PARTS)
-        self._limit = int(watch.limit * _PARTS)
-        self._n = self._total = self._level = self._least = 0
-        self.onset = 0
-
-    def take(self, loss: int) -> None:
-        """Take one more loss in."""
-        parts = loss * _PARTS_OF_UNIT
-        self._n += 1
-        self._total += parts
-        self._level += parts - _divided(self._total, self._n) - self._tolerated
-        if self._level < self._least:
-            self._least, self.onset = self._level, self._n
-
-    @property
-    def mean(self) -> Fraction:
-        """The mean of all losses so far, at least one."""
-        return Fraction(self._total, self._n * _PARTS)
-
-    @property
-    def rise(self) -> Fraction:
-        """The statistic of Page and Hinkley."""
-        return Fraction(self._level - self._least, _PARTS)
-
-    @property
-    def is_alarmed(self) -> bool:
-        """Whether the loss has risen by more than the limit."""
-        return self._level - self._least > self._limit
+def _rises(losses: Iterable[int], watch: Watch) -> Iterator[tuple[int, int]]:
+    """Yield how far the loss has risen, in parts, and at which place that began."""
+    tolerated = int(watch.tolerated * _PARTS)
+    total = level = least = onset = 0
+    for n, loss in enumerate(losses, 1):
+        total += loss
+        mean = _divided(total * _PARTS_OF_UNIT, n)
+        level += loss * _PARTS_OF_UNIT - mean - tolerated
+        if level < least:
+            least, onset = level, n
+        yield level - least, onset
 
 
-class _Fading:
-    """The fading mean of a loss: its weighted sum and the sum of weights, in parts."""
+def _fadings(losses: Iterable[int], watch: Watch) -> Iterator[tuple[int, int]]:
+    """Yield the faded sum of losses and of their weights, both in parts."""
+    share, whole = watch.fading.numerator, watch.fading.denominator
+    faded = weight = 0
+    for loss in losses:
+        faded = _divided(faded * share, whole) + loss * _PARTS_OF_UNIT
+        weight = _divided(weight * share, whole) + _PARTS
+        yield faded, weight
 
-    def __init__(self, watch: Watch) -> None:
-        self._share, self._whole = watch.fading.numerator, watch.fading.denominator
-        self._faded = self._weight = 0
 
-    def memory(self, size: int) -> int:
-        """Return how many of `size` losses count: older ones weigh less than a part."""
-        weight = _PARTS
-        for count in range(size):
-            if not weight:
-                return count
-            weight = weight * self._share // self._whole
-        return size
-
-    def take(self, loss: int) -> None:
-        """Take one more loss in, and let the older ones fade."""
-        self._faded = _divided(self._faded * self._share, self._whole)
-        self._faded += loss * _PARTS_OF_UNIT
-        self._weight = _divided(self._weight * self._share, self._whole) + _PARTS
-
-    @property
-    def mean(self) -> Fraction:
-        """The fading mean of all losses so far, at least one."""
-        return Fraction(self._faded, self._weight)
+def _memory(watch: Watch, size: int) -> int:
+    """Return how many of the last losses count: older ones weigh less than a part."""
+    weight = _PARTS
+    for count in range(size):
+        if not weight:
+            return count
+        weight = weight * watch.fading.numerator // watch.fading.denominator
+    return size
 
 
 def _divided(numerator: int, denominator: int) -> int:
