@@ -1,15 +1,17 @@
 """Random histories: steps that mean something, told to a log that may refuse them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from ledger import codec
 from ledger.errors import RefusedError
 from ledger.events import Evidence, Question
+from ledger.suite import Competitor
 from tests.simulator import BEGAN, History, suite
 
 SALT = sha256(b"salt").hexdigest()
@@ -31,10 +33,12 @@ STEPS = st.lists(
 class Story:
     """A history that random steps tell; what the rules refuse did not happen."""
 
-    def __init__(self, chronology: str) -> None:
+    def __init__(self, chronology: str, competitors: Sequence[Competitor] = ()) -> None:
         claimed = {"run_class": "exploratory", "statistics__looks": []}
         changes = claimed if chronology == "claimed" else {}
-        self.history = History(chronology=chronology, **changes)
+        made = suite(chronology=chronology, **changes)
+        also = (*made.competitors, *competitors)
+        self.history = History(msgspec.structs.replace(made, competitors=also))
         self.last: dict[tuple[int, str], str] = {}
         self.hidden: dict[tuple[int, str], tuple[str, str]] = {}
         self.records: dict[int, str] = {}
@@ -159,9 +163,11 @@ class Story:
         return ("0", "1", "0.5", "0.25", "0.999999", "0.8", "0.01")[choice % 7]
 
 
-def tell(chronology: str, steps: list[Step]) -> History:
-    """Return the history that these steps tell."""
-    story = Story(chronology)
+def tell(
+    chronology: str, steps: list[Step], competitors: Sequence[Competitor] = ()
+) -> History:
+    """Return the history that these steps tell; the suite has some competitors more."""
+    story = Story(chronology, competitors)
     for step in steps:
         story.tell(step)
     return story.history
