@@ -94,6 +94,9 @@ COMMANDS = {
         "daemon:app",
         "Run the process that writes to a ledger for everybody, and look after it.",
     ),
+    "hook": Entry(
+        SERVE, "hook:app", "Put the hook into an agent runtime, and see it at work."
+    ),
     "compare": Entry(
         READ,
         "compare:compare",
