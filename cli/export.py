@@ -10,6 +10,7 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import KeyRing, keys_folder, reading
+from ledger.cli.export_rows import BUNDLE, FORMATS, export_rows
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.standing import standing
 from ledger.durable import lock
@@ -18,6 +19,7 @@ from ledger.folder import Folder
 from ledger.keys.signing import SignerKey
 from ledger.log import Reader
 from ledger.store import open_store
+from ledger.suite_table import listed
 
 if TYPE_CHECKING:
     from ledger.projections.export import Written
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 Target = Annotated[
     str,
-    typer.Argument(metavar="DIR", help="The bundle's folder; it must not exist yet."),
+    typer.Argument(
+        metavar="DIR",
+        help="The bundle's folder, or the file of another format; it must not exist yet.",
+    ),
 ]
 Suites = Annotated[
     list[str] | None,
@@ -56,6 +61,15 @@ By = Annotated[
         show_default=False,
     ),
 ]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="bundle (a folder), targetspace (a leaderboard of one suite version) or "
+        "metrics (one point a line); the latter two are one file, - for stdout.",
+    ),
+]
 Evaluators = Annotated[
     list[str] | None,
     typer.Option(
@@ -74,6 +88,7 @@ def export(
     suites: Suites = None,
     slots: Slots = None,
     by: By = None,
+    form: Format = BUNDLE,
     authors: Evaluators = None,
     keys_at: KeysFolder = None,
     ledger: LedgerDir = None,
@@ -89,7 +104,20 @@ def export(
       ledger export bundle --ledger demo
       ledger export bundle --ledger demo --suite piper-self@v1 --slot initial --slot final
       ledger verify bundle --ledger demo
+      ledger export board.json --format targetspace --suite targetspace@v1
     """
+    if form not in FORMATS:
+        raise UsageError(f"there is no format {form!r}: take {listed(FORMATS)}")
+    if form != BUNDLE:
+        export_rows(
+            target,
+            form,
+            ledger=ledger,
+            suites=suites or (),
+            slots=slots or (),
+            by=by or (),
+        )
+        return
     # Imported here: polars takes longer to import than most commands to run.
     from ledger.projections.export import write_bundle
 

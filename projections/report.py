@@ -59,7 +59,7 @@ class Report:
 
         Raises `UsageError` for a suite, forecaster, slot or grouping that is not.
         """
-        chosen = [self._suite(suite)] if suite else list(self._frozen.suites.values())
+        chosen = [self.suite(suite)] if suite else list(self._frozen.suites.values())
         self.refresh()
         found = [
             row
@@ -82,13 +82,10 @@ class Report:
         Raises `UsageError` for a suite that there is not.
         """
         with self.tables.as_one():
-            return Field(self._board(self._suite(suite)))
+            return Field(self._board(self.suite(suite)))
 
-    def suites(self) -> list[SuiteVersion]:
-        """Return the suite versions that were frozen, in order."""
-        return list(self._frozen.suites.values())
-
-    def _suite(self, name: str) -> SuiteVersion:
+    def suite(self, name: str) -> SuiteVersion:
+        """Return a suite version; raises `UsageError` for one that was never frozen."""
         found = self._frozen.suites.get(name)
         if found is None:
             known = ", ".join(self._frozen.suites) or "none"

@@ -1,0 +1,99 @@
+"""Rows in others' formats: a TargetSpace leaderboard, or one point a line."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ledger.cli import render
+from ledger.cli.context import reading
+from ledger.cli.standing import Standing, standing
+from ledger.errors import UsageError
+from ledger.suite_table import listed
+
+if TYPE_CHECKING:
+    from ledger.projections.report import Report
+
+BUNDLE, TARGETSPACE, METRICS = FORMATS = ("bundle", "targetspace", "metrics")
+_STDOUT = "-"
+Rows = list[dict[str, Any]]
+
+
+def export_rows(
+    target: str,
+    form: str,
+    *,
+    ledger: str | None,
+    suites: Sequence[str],
+    slots: Sequence[str],
+    by: Sequence[str],
+) -> None:
+    """Write rows to the new file `target`, or to stdout where that is `-`.
+
+    Raises `UsageError` for a file that exists, and for suites, slots and groupings that
+    do not; a leaderboard is of one suite version.
+    """
+    if target != _STDOUT and Path(target).exists():
+        raise UsageError(
+            f"{target} exists: nothing is written over, choose another name"
+        )
+    from ledger.projections.stored import open_report
+
+    with reading(ledger) as (folder, reader):
+        names = _suites(standing(reader), suites, one_only=form == TARGETSPACE)
+        counted = render.Progress("events folded", reader.events.size())
+        with open_report(
+            folder, reader.store, lambda done: counted.step(done, done)
+        ) as report:
+            counted.close()
+            found = [
+                row
+                for name in names
+                for slot in (slots or (None,))
+                for row in report.rows(suite=name, slot=slot, by=by)
+            ]
+            text = _leaderboard(report, names, found) if form == TARGETSPACE else None
+    _write(target, text if text is not None else _points(found))
+
+
+def _suites(found: Standing, named: Sequence[str], *, one_only: bool) -> list[str]:
+    names = [found.meant(name) for name in named] or list(found.suites)
+    if one_only and len(names) != 1:
+        known = listed(names, last="and") if names else "none"
+        msg = f"a leaderboard is of one suite version, and here are {known}: "
+        raise UsageError(f"{msg}name one with --suite NAME@vN")
+    return names
+
+
+def _leaderboard(report: "Report", names: list[str], found: Rows) -> bytes:
+    from ledger.projections.export_targetspace import leaderboard
+
+    made = leaderboard(report.suite(names[0]).manifest, found)
+    for each in made.left_out:
+        render.note(f"not on the leaderboard: {each}")
+    return made.text + b"\n"
+
+
+def _points(found: Rows) -> bytes:
+    from ledger.projections.export_points import points
+
+    lines = (msgspec.json.encode(point) for row in found for point in points(row))
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _write(target: str, text: bytes) -> None:
+    if target == _STDOUT:
+        sys.stdout.write(text.decode())
+        return
+    try:
+        with Path(target).open("xb") as file:
+            file.write(text)
+    except FileExistsError:
+        msg = f"{target} exists: nothing is written over, choose another name"
+        raise UsageError(msg) from None
+    except FileNotFoundError:
+        msg = f"{Path(target).parent} is no folder: make it before the file in it"
+        raise UsageError(msg) from None
+    render.note(f"wrote {target}")

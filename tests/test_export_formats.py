@@ -1,0 +1,242 @@
+"""Rows in others' formats: TargetSpace's leaderboard and Piper's metric paths."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger.projections.export_points import points
+from ledger.projections.export_targetspace import UNITS, leaderboard
+from ledger.projections.rows import Row
+from tests.console import Console
+from tests.reporting import row, rows, template
+from tests.simulator import History, suite
+
+SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "targetspace"
+KINDS = {
+    "string": str,
+    "object": dict,
+    "array": list,
+    "integer": int,
+    "null": type(None),
+    "number": (int, float),
+}
+
+
+def offences(value: Any, schema: dict[str, Any], whole: dict[str, Any]) -> list[str]:
+    """Return what a value offends of a JSON Schema, as far as the leaderboard's goes."""
+    if "$ref" in schema:
+        schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
+    kinds = schema.get("type", [])
+    allowed = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if allowed and not any(isinstance(value, each) for each in allowed):
+        return [f"{value!r} is no {kinds}"]
+    found = []
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{value!r} is none of {schema['enum']}")
+    if (
+        value is not None and value < schema["minimum"]
+        if "minimum" in schema
+        else False
+    ):
+        found.append(f"{value!r} is too small")
+    if isinstance(value, list):
+        return [
+            *found,
+            *(o for each in value for o in offences(each, schema["items"], whole)),
+        ]
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        found += [
+            f"{name} is missing"
+            for name in schema.get("required", [])
+            if name not in value
+        ]
+        if schema.get("additionalProperties") is False:
+            found += [f"{name} is unknown" for name in value if name not in inner]
+        for name, each in value.items():
+            found += offences(each, inner[name], whole) if name in inner else []
+    return found
+
+
+def tiered(**changes: Any) -> History:
+    """Return a history whose `native` has a tier of evidence, and whose `rival` has none."""
+    made = suite(**changes)
+    competitors = tuple(
+        msgspec.structs.replace(
+            each, evidence_tier="L0+L1" if each.name == "native" else None
+        )
+        for each in made.competitors
+    )
+    history = History(msgspec.structs.replace(made, competitors=competitors))
+    asked = [
+        history.question(f"u-{number}", target=f"t-{number}") for number in range(3)
+    ]
+    for question in asked:
+        history.seal(question, "0.8")
+        history.seal(question, "0.6", forecaster="rival")
+    history.wait(hours=3)
+    for question, outcome in zip(asked, ("pass", "pass", "fail"), strict=True):
+        history.resolve(question, outcome)
+    return history
+
+
+def board(history: History) -> dict[str, Any]:
+    return json.loads(leaderboard(history.manifest, rows(history)).text)
+
+
+# --- TargetSpace ----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="TargetSpace's schema is not at hand")
+@pytest.mark.parametrize("status", ["pre_pilot", "synthetic_demo"])
+def test_a_leaderboard_is_valid_against_the_protocols_own_schema(status: str) -> None:
+    schema = json.loads((SHARED / "leaderboard.schema.json").read_text("utf-8"))
+    assert offences(board(tiered(status=status)), schema, schema) == []
+    theirs = json.loads((SHARED / "leaderboard_pre_pilot.json").read_text("utf-8"))
+    assert offences(theirs, schema, schema) == []
+    assert offences({**theirs, "rows": [{}]}, schema, schema) != []
+
+
+def test_each_column_has_the_unit_that_the_file_declares() -> None:
+    history = tiered()
+    found = board(history)
+    assert found["meta"]["units"] == UNITS
+    shown = next(each for each in found["rows"] if each["system_id"] == "native")
+    scores = row(history)["scores"]
+    # Theirs are in nats and summed over the answers; ours in bits, and of one answer.
+    assert shown["log_score"] == -float(scores["log_loss"]["value"])
+    assert shown["brier_score"] == float(2 * Decimal(scores["brier"]["value"]))
+    skill = scores["skill_vs_r2_bits"]["value"]
+    assert shown["personal_skill_vs_r2_bits"] == float(skill)
+    assert (shown["n_participants"], shown["n_forecasts"]) == (3, 3)
+
+
+def test_numbers_are_spelled_as_rows_spell_them() -> None:
+    history = tiered()
+    text = leaderboard(history.manifest, rows(history)).text.decode()
+    assert f'"ece": {row(history)["scores"]["ece"]["value"]}' in text
+
+
+def test_more_than_two_answers_keep_the_sum_as_it_is() -> None:
+    made = suite()
+    templates = [template(made, ("a", "b", "c"))]
+    competitors = tuple(
+        msgspec.structs.replace(each, evidence_tier="L0") for each in made.competitors
+    )
+    manifest = msgspec.structs.replace(
+        made, templates=tuple(templates), competitors=competitors
+    )
+    history = History(manifest)
+    question = history.question()
+    history.seal(question, {"a": "0.5", "b": "0.3", "c": "0.2"})
+    history.wait(hours=3)
+    history.resolve(question, "a")
+    shown = board(history)["rows"]
+    assert shown[0]["brier_score"] == 0.38
+    assert shown[0]["calibration_status"] == "n/a"
+
+
+def test_whoever_has_no_tier_is_left_out_and_told_of() -> None:
+    history = tiered()
+    made = leaderboard(history.manifest, rows(history))
+    assert made.left_out == ["rival has no evidence tier from L0 to L5"]
+    shown = {each["system_id"]: each for each in json.loads(made.text)["rows"]}
+    assert set(shown) == {"native", "native-calibrated", "past-rate", "own-routine"}
+    assert shown["native"]["evidence_tier"] == "L1"
+    assert shown["native-calibrated"]["evidence_tier"] == "L1"
+
+
+def test_baselines_are_shown_without_a_rank() -> None:
+    ranks = {each["system_id"]: each["rank"] for each in board(tiered())["rows"]}
+    assert ranks.pop("native") == 1
+    assert ranks.pop("native-calibrated") is not None
+    assert ranks == {"past-rate": None, "own-routine": None}
+
+
+# --- Points ---------------------------------------------------------------------------
+
+
+def paths(found: Row) -> dict[str, dict[str, Any]]:
+    return {each["path"]: each for each in points(found)}
+
+
+def test_points_stand_under_the_paths_of_the_paper() -> None:
+    found = paths(row(tiered()))
+    for name in ("brier", "logloss", "bss", "auroc", "calibration", "coverage"):
+        assert f"self/{name}" in found
+    for name in ("late_forecast_rate", "unresolved_rate", "void_rate", "hash_mismatch"):
+        assert f"integrity/{name}" in found
+    assert "integrity/feature_leak_tests/canary-leak" in found
+
+
+def test_a_point_carries_its_n_its_window_its_versions_and_its_interval() -> None:
+    point = paths(row(tiered()))["self/brier"]
+    assert (point["n"], point["ci_reason"]) == (3, "clusters_lt_min")
+    for name in ("window", "suite", "suite_hash", "scorer", "cohort_hash", "as_of"):
+        assert point[name] is not None
+
+
+def test_parts_stand_under_what_they_are_parts_by() -> None:
+    found = rows(tiered(), by=["target", "horizon"], forecaster="native")
+    shown = {path for each in found for path in paths(each)}
+    assert "self/by_horizon/24h/brier" in shown
+    assert "self/by_target/t-0/brier" in shown
+    assert "self/by_horizon/24h/by_target/t-0/brier" in shown
+
+
+def test_what_acting_was_worth_stands_under_utility() -> None:
+    declared = {
+        "event": "fail",
+        "action": "look at it",
+        "action_cost": "1",
+        "avoidable_loss": "4",
+        "thresholds": ["0.1"],
+    }
+    found = paths(row(tiered(utility=declared)))
+    for name in ("regret", "net_benefit", "extra_compute", "missed_failure_cost"):
+        assert found[f"utility/{name}"]["value"] is not None
+
+
+# --- The command ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Console:
+    return Console(tmp_path_factory.mktemp("formats")).found().frozen()
+
+
+def test_points_are_one_a_line_on_stdout(console: Console) -> None:
+    lines = console.here("export", "-", "--format", "metrics").stdout.splitlines()
+    assert json.loads(lines[0])["path"].startswith("self/")
+
+
+def test_a_leaderboard_is_a_file_that_was_not_there(
+    console: Console, tmp_path: Path
+) -> None:
+    target = tmp_path / "board.json"
+    words = ("export", str(target), "--format", "targetspace")
+    assert console.here(*words).code == 0
+    assert (
+        json.loads(target.read_text("utf-8"))["meta"]["protocol_version"] == "PWM-0.1"
+    )
+    again = console.here(*words)
+    assert (again.code, "nothing is written over" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["-", "--format", "xml"], "there is no format 'xml'"),
+        (["-", "--format", "metrics", "--suite", "other@v1"], "other@v1"),
+        (["nowhere/board.json", "--format", "metrics"], "is no folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(
+    console: Console, words: list[str], sentence: str
+) -> None:
+    shown = console.here("export", *words)
+    assert (shown.code, sentence in shown.stderr) == (2, True)
