@@ -73,6 +73,8 @@ def _path(
 
 
 def _group(name: str) -> int:
+    if name.isdecimal():
+        return int(name)
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

@@ -32,7 +32,7 @@ class Sockets(Part, frozen=True, kw_only=True):
     """
 
     agent_folder: Text | None = None
-    agent_group: Text | None = None
+    agent_group: Text | None = None  # a name or a number
     evaluator_folder: Text | None = None
 
 
@@ -70,12 +70,22 @@ class Opening(Part, frozen=True, kw_only=True):
     agent_tags: tuple[Key, ...] = ()
 
 
+class Watch(Part, frozen=True, kw_only=True):
+    """Where pinned files lie on disk, so that a change to one is noticed.
+
+    A folder that is no absolute path begins at the ledger's folder.
+    """
+
+    folders: tuple[Text, ...] = ()
+
+
 class DaemonSettings(Part, frozen=True, kw_only=True):
     """The whole file."""
 
     sockets: Sockets = Sockets()
     limits: Limits = Limits()
     openings: tuple[Opening, ...] = ()
+    watch: Watch = Watch()
 
 
 def read_settings(folder: Folder) -> DaemonSettings:
