@@ -116,7 +116,7 @@ class Apart(Served):
 
     def as_user(self, user: int, program: str, *words: str) -> list[str]:
         everything = [*(each.name for each in product_modules()), *_LATE]
-        names = everything if program is COMMAND else []
+        names = everything if program is COMMAND else ["socket"]
         return [
             sys.executable,
             "-c",
