@@ -142,11 +142,12 @@ def baseline_rows(
     seqs, first = np.unique(places.seq, return_index=True)
     own = np.isin(seqs, board.units.own_seq).astype(np.int64)
     numbers = board.units.number[places.unit[first]]
-    listed = seqs.tolist(), numbers.tolist(), own.tolist()
     for name, said in computed.items():
         texts = [" ".join(map(str, vector)) for vector in said.distinct]
-        codes = said.code[first].tolist()
-        for seq, unit, is_own, code in zip(*listed, codes, strict=True):
-            if code >= 0:
-                own_here = max(is_own, said.is_mirror)
-                yield BaselineRow(name, seq, unit, own_here, texts[code])
+        codes = said.code[first]
+        says = np.flatnonzero(codes >= 0)
+        own_here = np.ones_like(own) if said.is_mirror else own
+        columns = (seqs, numbers, own_here, codes)
+        listed = (column[says].tolist() for column in columns)
+        for seq, unit, is_own, code in zip(*listed, strict=True):
+            yield BaselineRow(name, seq, unit, is_own, texts[code])

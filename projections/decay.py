@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import Integers, counted_earlier, integers
+from ledger.projections.columns import Integers, counted_earlier
 from ledger.projections.exact import UNITS
 
 DAY_US = 86_400_000_000
@@ -46,9 +46,13 @@ def weight(age_days: int, half_life_days: int) -> int:
 
 def weights(age_days: Integers, half_life_days: int) -> Integers:
     """Return how much outcomes of these ages count, in units of 1e-12."""
-    ages, which = np.unique(age_days, return_inverse=True)
-    found = integers([weight(age, half_life_days) for age in ages.tolist()])
-    return found[which.reshape(-1)]
+    # Few ages occur, and counting them takes no sorting.
+    occurring = np.bincount(age_days)
+    ages = np.flatnonzero(occurring)
+    table = np.zeros(len(occurring), dtype=np.int64)
+    table[ages] = [weight(age, half_life_days) for age in ages.tolist()]
+    found: Integers = table[age_days]
+    return found
 
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,12 +124,12 @@ class _Days:
         width = np.int64 if int(size.sum()) * UNITS < _INT64_MAX else object
         found = np.zeros(len(pair), dtype=width)
         for rows in _pieces(many):
-            at = np.repeat(rows, many[rows])
-            skipped = np.cumsum(many[rows]) - many[rows] - first[rows]
-            earlier = np.arange(len(at)) - np.repeat(skipped, many[rows])
+            starts = np.cumsum(many[rows]) - many[rows]
+            at, skipped = np.repeat([rows, starts - first[rows]], many[rows], axis=1)
+            earlier = np.arange(len(at)) - skipped
             age = day[at] + self._earliest - since[earlier]
-            weight_each = weights(age, half_life_days).astype(width)
-            np.add.at(found, at, weight_each * size[earlier])
+            weight_each = weights(age, half_life_days).astype(width) * size[earlier]
+            found[rows] = np.add.reduceat(weight_each, starts)
         return found
 
     def _counted(self) -> tuple[Integers, Integers, Integers]:

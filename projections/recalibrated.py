@@ -91,10 +91,11 @@ def _first(board: Board, places: Places, origin: Competitor) -> First:
         return First(unit=unit, at=places.own[unit], opened=np.full(len(unit), -NEVER))
     is_mine = vectors.forecaster == vectors.forecasters.get(origin.name, -1)
     rows = np.flatnonzero(is_mine & vectors.eligible & (vectors.kind == INITIAL))
-    opened = [board.opened.get(seq, -NEVER) for seq in vectors.seq[rows].tolist()]
-    return First(
-        unit=vectors.unit[rows], at=places.of_vector[rows], opened=integers(opened)
-    )
+    opened = np.full(len(rows), -NEVER)
+    if board.opened:
+        seqs = vectors.seq[rows].tolist()
+        opened = integers([board.opened.get(seq, -NEVER) for seq in seqs])
+    return First(unit=vectors.unit[rows], at=places.of_vector[rows], opened=opened)
 
 
 def _mapped(
