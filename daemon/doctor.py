@@ -9,11 +9,18 @@ of the patient, and none depends on another's answer.
     doctor_log     log, index, projections, pinned files, anchor
     doctor_keys    private keys, and who can read them
     doctor_clock   the clock, and an operator's word on it
+    doctor_hook    agents' hooks: a real round trip, and how often they were called
 """
 
 from collections.abc import Callable
 
-from ledger.daemon import doctor_clock, doctor_disk, doctor_keys, doctor_log
+from ledger.daemon import (
+    doctor_clock,
+    doctor_disk,
+    doctor_hook,
+    doctor_keys,
+    doctor_log,
+)
 from ledger.daemon.diagnosis import Diagnosis, skip
 from ledger.daemon.patient import Patient, Readable, Surroundings, examined
 from ledger.errors import LedgerError
@@ -50,6 +57,7 @@ CHECKS: dict[str, Check] = {
     "clock": _of_log("clock", doctor_clock.clock),
     "anchor": _of_log("anchor", doctor_log.anchor),
     "wal": doctor_disk.wal,
+    "hook": _of_log("hook", doctor_hook.hook),
 }
 
 

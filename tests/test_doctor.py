@@ -23,6 +23,7 @@ from ledger.clock import system_clock
 from ledger.daemon.diagnosis import is_command
 from ledger.daemon.doctor import CHECKS
 from ledger.daemon.doctor_clock import accept_clock
+from ledger.daemon.hook_install import hooks_folder
 from ledger.daemon.patient import Surroundings
 from ledger.errors import RefusedError, UsageError
 from ledger.events import SuiteFrozen
@@ -112,6 +113,13 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def clinic(sound: Path, tmp_path: Path) -> Clinic:
     shutil.copytree(sound, tmp_path / "home")
     return Clinic(tmp_path / "home")
+
+
+def damage_hook(clinic: Clinic) -> None:
+    """Leave the trace of an installation that nobody can read; others: test_doctor_hook."""
+    record = hooks_folder(clinic.home / "state") / "claude-0" / "installed.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("nothing")
 
 
 @pytest.fixture
@@ -418,6 +426,9 @@ BROKEN: dict[str, Broken] = {
         lambda c, p: c.mark.write_text("nothing\n"),
         "anchor", "fail", "unfit", "ledger verify --against",
     ),
+    "a hook whose record is damaged": (
+        lambda c, p: damage_hook(c), "hook", "fail", "damaged", "rm",
+    ),
     "a write-ahead log that grew": (
         lambda c, p: grow(Path(f"{c.folder.log}-wal"), 64 * MIB + 1),
         "wal", "warn", "64 MiB", "end the programs",
@@ -533,7 +544,7 @@ def test_what_rests_on_a_log_that_cannot_be_read_is_skipped(clinic: Clinic) -> N
     skipped = {name for name, each in report.items() if each["status"] == "skip"}
     assert skipped == {
         "settings", "index", "projections", "blobs",
-        "log-key", "custody", "clock", "anchor",
+        "log-key", "custody", "clock", "anchor", "hook",
     }  # fmt: skip
     assert {report[name]["remedy"] for name in skipped} == {"see log"}
 
