@@ -6,8 +6,9 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
 
     board, board_units, pool   a suite's tables as columns, and its past
     baselines, computed        what its computed competitors say, and where
+    decay, recalibration       how old outcomes count, what the past makes of a source
     slots, slotted, entrants   what a competitor has on each unit, in a slot
-    parts, sample, subjects    which units a row is about
+    parts, sample, subjects    which units a row is about; splits, looks: and when
     ground, seeds              what its statistics take, and are drawn from
     counts, measures, missing, rates, labels   what a row says of them
     report                     rows that are kept until an event outdates them

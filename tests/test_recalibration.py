@@ -12,10 +12,13 @@ from ledger import codec
 from ledger.projections.calibration_fit import fit_logistic
 from ledger.projections.columns import NEVER, integers
 from ledger.projections.corp import fit_isotonic
+from ledger.projections.fold import Fold
+from ledger.projections.materialize import Tables
 from ledger.projections.recalibration import Lessons, recalibrated, refits
+from ledger.projections.report import Report
 from ledger.projections.tally import tally
 from ledger.suite import Competitor
-from tests.reporting import report, row, rows, said, suite_of, value
+from tests.reporting import past_rate, report, row, rows, said, suite_of, value
 from tests.simulator import History, suite
 from tests.story import SALT
 
@@ -293,17 +296,36 @@ def test_a_recalibration_can_be_the_reference_of_others() -> None:
     assert value(isotonic, "bss_frozen") == "-8/5"
 
 
-def test_rows_of_recalibrations_are_the_same_from_scratch_and_by_steps() -> None:
-    history = of_native(recalibration("platt"), recalibration("isotonic"))
+def test_what_is_recalibrated_event_by_event_is_what_is_recalibrated_at_once() -> None:
+    history = of_native(
+        recalibration("platt"),
+        recalibration("isotonic", "past-rate", min_past=1),
+        past_rate("decaying", half_life_days=1),
+        statistics__splits=[
+            {
+                "name": "held",
+                "from": "2026-11-02T10:00:00Z",
+                "until": "2026-11-03T10:00:00Z",
+                "purpose": "holdout",
+            }
+        ],
+        statistics__min_training=2,
+    )
     for number, p in enumerate(("0.2", "0.7", "0.7", "0.4", "0.9", "0.3")):
         taught(history, number, p, ("pass", "fail")[number % 3 > 0])
-    made = report(history)
-    assert made.rows(forecaster="native-platt") == rows(
-        history, forecaster="native-platt"
-    )
-    assert {each["forecaster"] for each in made.rows()} >= {
+        history.wait(hours=5)
+    tables = Tables()
+    for size in range(1, history.size() + 1):
+        fold = Fold(tables, history.until(size))
+        fold.catch_up()
+        Report(tables, fold.frozen).refresh()
+    whole = report(history)
+    whole.refresh()
+    assert tables.digests() == whole.tables.digests()
+    assert {each["forecaster"] for each in whole.rows()} >= {
         "native-platt",
-        "native-isotonic",
+        "past-rate-isotonic",
+        "decaying",
     }
 
 
