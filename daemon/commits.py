@@ -36,6 +36,7 @@ from ledger.errors import (
     WriterStoppedError,
 )
 from ledger.keys.roster import Roster
+from ledger.state import FrozenSuite
 from ledger.writer import Receipt, Submission, Writer
 
 GROUP_EVENTS_MAX = 1_000
@@ -111,6 +112,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     note: str
     suites: dict[str, bool]  # whether each suite version is the latest
+    in_force: dict[str, FrozenSuite]  # those that are
 
 
 class _Staged(msgspec.Struct, kw_only=True):
@@ -138,14 +140,17 @@ class Committer:
         on_fault: Callable[[str], None],
         queue_events: int,
         queue_bytes: int,
+        unfit: Callable[[bytes], RefusedError | None] = lambda _: None,
     ) -> None:
         """Take a writer over; `note` is the newest checkpoint.
 
         `deliver` has something called in the event loop's thread; `on_stopped` is
         called there once the writer is dead, with the reason; `on_fault` with the
-        traceback of a fault that cost one request.
+        traceback of a fault that cost one request. `unfit` tells, in the writer's
+        thread, why a payload that the log does not have is not let in at present.
         """
         self._writer = writer
+        self._unfit = unfit
         self._deliver = deliver
         self._on_stopped = on_stopped
         self._on_fault = on_fault
@@ -304,6 +309,10 @@ class Committer:
     def _let_in(self, submission: Submission | RefusedError) -> RefusedError | None:
         if isinstance(submission, RefusedError):
             return submission
+        unfit = self._unfit(submission.payload)
+        # An event that the log has already keeps its receipt, whatever holds today.
+        if unfit is not None and not self._writer.holds(submission.payload):
+            return unfit
         try:
             self._writer.stage(submission)
         except RefusedError as refusal:
@@ -380,6 +389,9 @@ def _refused(refusal: RefusedError, index: int | None = None) -> FaultError:
 def _standing(writer: Writer, note: str, before: Standing | None = None) -> Standing:
     state = writer.state
     if before is not None and len(before.suites) == len(state.suites):
-        return Standing(size=writer.size, note=note, suites=before.suites)
+        return msgspec.structs.replace(before, size=writer.size, note=note)
     suites = {name: not state.is_superseded(name) for name in state.suites}
-    return Standing(size=writer.size, note=note, suites=suites)
+    in_force = {
+        name: state.suites[name] for name, is_latest in suites.items() if is_latest
+    }
+    return Standing(size=writer.size, note=note, suites=suites, in_force=in_force)

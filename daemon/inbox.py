@@ -92,7 +92,7 @@ class Inbox:
             and not name.startswith(".")
             and not name.endswith(_UNFINISHED)
         ]
-        return list(dict.fromkeys([*begun, *dropped]))
+        return [*begun, *dropped]
 
     def take(self, name: str) -> Taking:
         """Take one file that waits.

@@ -27,6 +27,8 @@ from ledger.daemon.methods import Methods
 from ledger.daemon.opening import Openings, read_issuers
 from ledger.daemon.settings import DaemonSettings, read_settings
 from ledger.daemon.systemd import Notifier, passed_sockets
+from ledger.daemon.tending import Tending
+from ledger.daemon.watch import PinWatch
 from ledger.errors import UsageError
 from ledger.folder import Folder
 from ledger.keys.signing import SignerKey
@@ -122,6 +124,8 @@ class Daemon:
         self._ledger = folder.settings().ledger
         self._started_at = instant_text(around.clock())
         self._connections: dict[str, Connections] = {}
+        within = folder.path.absolute()
+        self._pins = PinWatch([within / each for each in settings.watch.folders])
         self._exit_code = STOPPED_WELL
 
     async def serve(self, listenings: dict[str, Listening], notifier: Notifier) -> int:
@@ -131,6 +135,10 @@ class Daemon:
         self._committer = self._new_committer(loop)
         self._methods = self._new_methods()
         self._committer.start()
+        self._tending = Tending(
+            self._folder, self._pins, self._committer, self._journal
+        )
+        self._tending.begin()
         servers = [
             await self._accept(side, each, loop) for side, each in listenings.items()
         ]
@@ -145,6 +153,7 @@ class Daemon:
         self._tell(notifier, "STOPPING=1")
         for server in servers:
             server.close()
+        await self._tending.end()
         await self._drain()
         for each in rounds:
             each.cancel()
@@ -162,6 +171,7 @@ class Daemon:
             on_fault=self._on_fault,
             queue_events=limits.queue_events,
             queue_bytes=limits.queue_mib * _MIB,
+            unfit=self._pins.refusal,
         )
 
     def _new_methods(self) -> Methods:
@@ -263,6 +273,7 @@ class Daemon:
                 "reads": self._methods.reads_waiting,
             },
             "counts": msgspec.to_builtins(committer.counts),
+            **self._tending.described(),
             "journal_lines_lost": self._journal.lost,
         }
 

@@ -141,6 +141,11 @@ class Writer:
         self._answers.append(known)
         return known.seq
 
+    def holds(self, payload: bytes) -> bool:
+        """Tell whether an event is in the log, or staged."""
+        digest = sha256(payload).digest()
+        return digest in self._staged or self._store.find(digest) is not None
+
     def _known(
         self,
         digest: bytes,

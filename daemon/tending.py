@@ -1,0 +1,220 @@
+"""What a daemon looks after beside its clients: the inbox, and pinned files on disk."""
+
+import asyncio
+import traceback
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from watchfiles import Change, awatch
+
+from ledger.daemon.admission import Batch, admit
+from ledger.daemon.commits import Answer, Committer, Outcome
+from ledger.daemon.inbox import Inbox, Taken, WaitsError
+from ledger.daemon.journal import Journal
+from ledger.daemon.protocol import BUSY, FaultError
+from ledger.daemon.sockets import EVALUATOR
+from ledger.daemon.watch import PinWatch
+from ledger.folder import Folder
+
+# What the system told of nothing is looked at all the same: it may have been too much
+# for it, or a folder may be a new one.
+_LOOK_SECONDS = 5
+_DEBOUNCE_MS = 50
+_MILLISECONDS = 1_000
+
+
+class Tending:
+    """The rounds of one daemon; in the event loop's thread, save where files are read."""
+
+    def __init__(
+        self, folder: Folder, pins: PinWatch, committer: Committer, journal: Journal
+    ) -> None:
+        """Take what is looked after, and who writes."""
+        self._folder = folder
+        self._inbox = Inbox(folder)
+        self._pins = pins
+        self._committer = committer
+        self._journal = journal
+        self._tasks: list[asyncio.Task[None]] = []
+        self._trouble: str | None = None
+        self._counts = {"files": 0, "accepted": 0, "refused": 0}
+
+    def begin(self) -> None:
+        """Compare the pinned files, and begin the rounds: before anybody is served."""
+        self._look()
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._tend_inbox()),
+            loop.create_task(self._tend_pins()),
+        ]
+        for each in self._tasks:
+            each.add_done_callback(self._note_fault)
+
+    async def end(self) -> None:
+        """End the rounds; a file that was begun is taken at the next start."""
+        for each in self._tasks:
+            each.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def described(self) -> dict[str, Any]:
+        """Return what `status` says of the inbox and of pinned files."""
+        return {
+            "inbox": {
+                **self._counts,
+                "waiting": len(self._inbox.waiting()),
+                "trouble": self._trouble,
+            },
+            "watch": {
+                "files": self._pins.files,
+                "missing_folders": self._pins.missing(),
+            },
+            "pinned_files_changed": [
+                msgspec.to_builtins(each) for each in self._pins.changed
+            ],
+        }
+
+    def _note_fault(self, task: "asyncio.Task[None]") -> None:
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            self._trouble = f"the daemon no longer looks after it: {fault!r}"
+            trace = "".join(traceback.format_exception(fault))
+            self._journal.alarm("fault", trace=trace)
+
+    async def _tend_inbox(self) -> None:
+        def places() -> set[Path]:
+            return {self._inbox.path} if self._inbox.path.is_dir() else set()
+
+        async for _ in _rounds(places):
+            try:
+                self._inbox.make()
+                for name in self._inbox.waiting():
+                    self._note_taken(await self._take(name))
+                self._note_trouble(None)
+            except (WaitsError, OSError, FaultError) as error:
+                self._note_trouble(str(error))
+
+    async def _take(self, name: str) -> Taken:
+        """Take a file, its events in their turn among those of clients."""
+        taking = self._inbox.take(name)
+        step = partial(next, taking)
+        try:
+            while True:
+                found = await asyncio.to_thread(self._stepped, step)
+                if isinstance(found, Taken):
+                    return found
+                outcomes = await settled(self._committer, found)
+                step = partial(taking.send, outcomes)
+        finally:
+            taking.close()
+
+    def _stepped(self, step: Callable[[], list[msgspec.Raw]]) -> Batch | Taken:
+        """Read the next events of a file and check their signatures, in a thread."""
+        try:
+            events = step()
+        except StopIteration as done:
+            taken: Taken = done.value
+            return taken
+        roster = self._committer.roster
+        admitted = [admit(each, EVALUATOR, roster, self._folder) for each in events]
+        size = sum(len(memoryview(each)) for each in events)
+        return Batch(admitted=tuple(admitted), is_atomic=False, bytes=size)
+
+    def _note_taken(self, taken: Taken) -> None:
+        self._counts["files"] += 1
+        self._counts["accepted"] += taken.accepted
+        self._counts["refused"] += taken.refused
+        tell = self._journal.warn if taken.refused else self._journal.note
+        tell(
+            "inbox-file", name=taken.name, accepted=taken.accepted,
+            refused=taken.refused, kept_as=taken.kept_as,
+        )  # fmt: skip
+
+    def _note_trouble(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self._trouble:
+            self._journal.alarm("inbox-waits", reason=trouble)
+        self._trouble = trouble
+
+    async def _tend_pins(self) -> None:
+        def places() -> set[Path]:
+            return self._pins.places(self._committer.standing.in_force)
+
+        async for is_change in _rounds(places):
+            if is_change:
+                self._pins.forget()
+            await asyncio.to_thread(self._look)
+
+    def _look(self) -> None:
+        before = self._pins.changed
+        self._pins.look(self._committer.standing.in_force)
+        now = self._pins.changed
+        for each in now:
+            if each not in before:
+                self._journal.alarm("pinned-file-changed", **msgspec.to_builtins(each))
+        for each in before:
+            if each.suite not in {one.suite for one in now}:
+                self._journal.note("pinned-file-restored", suite=each.suite)
+
+
+async def settled(committer: Committer, batch: Batch) -> Sequence[Outcome]:
+    """Return what became of events once it is durable, waiting while the queue is full.
+
+    Raises `FaultError` where the writer has stopped.
+    """
+    while True:
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        try:
+            committer.submit(batch, partial(_answer, answered))
+        except FaultError as fault:
+            if fault.code != BUSY:
+                raise
+            wait_ms = fault.data["retry_after_ms"]
+            assert isinstance(wait_ms, int)
+            await asyncio.sleep(wait_ms / _MILLISECONDS)
+            continue
+        answer = await answered
+        if isinstance(answer, FaultError):
+            raise answer
+        return answer.outcomes
+
+
+def _answer(answered: "asyncio.Future[Answer]", answer: Answer) -> None:
+    # Who waited may have been told to stop; the events are in the log all the same.
+    if not answered.cancelled():
+        answered.set_result(answer)
+
+
+async def _rounds(places: Callable[[], set[Path]]) -> AsyncIterator[bool]:
+    """Yield at once, then whenever something changes in some folders, or time passes.
+
+    What is yielded is whether the system told of a change.
+    """
+    yield False
+    while True:
+        watched = places()
+        if watched:
+            # A folder that is gone, or one more than the system watches: time passes.
+            with suppress(OSError):
+                async with aclosing(_told(watched)) as told:
+                    async for changes in told:
+                        yield bool(changes)
+                        if places() != watched:
+                            break
+        await asyncio.sleep(_LOOK_SECONDS)
+        yield False
+
+
+def _told(watched: set[Path]) -> AsyncGenerator[set[tuple[Change, str]], None]:
+    return awatch(
+        *sorted(watched),
+        recursive=False,
+        watch_filter=None,
+        debounce=_DEBOUNCE_MS,
+        step=_DEBOUNCE_MS // 2,
+        rust_timeout=_LOOK_SECONDS * _MILLISECONDS,
+        yield_on_timeout=True,
+        raise_interrupt=False,
+    )
