@@ -15,7 +15,7 @@ import msgspec
 from ledger.cli.import_report import UnfitError
 from ledger.clock import instant_text
 from ledger.index import Index
-from ledger.unit import Chain, Standing, Unit, unit_name
+from ledger.unit import Chain, Link, Standing, Unit, unit_name
 
 Draft = dict[str, Any]
 DEFERRED_BYTES_IN_MEMORY = 1 << 20
@@ -73,11 +73,12 @@ class Memory:
         identity, chain = digest(said), unit.chains.get(forecaster)
         if chain is not None:
             where = f"{forecaster} at {instant_text(made_at)}"
-            if made_at < chain.created_at:
+            last = chain.end({})
+            if made_at < last.created_at:
                 raise UnfitError("made-earlier", where)
-            if (made_at, identity) == (chain.created_at, chain.last):
+            if (made_at, identity) == (last.created_at, last.event_id):
                 raise UnfitError("repeated", where)
-        unit.chains[forecaster] = Chain(last=identity, created_at=made_at)
+        unit.chains[forecaster] = Chain([Link(identity, made_at)])
         self._put(unit)
         return "ForecastSealed" if chain is None else "ForecastUpdated"
 

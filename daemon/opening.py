@@ -268,7 +268,9 @@ def found_unit(state: State, suite: str, name: str) -> Found | None:
         suite_hash=frozen.suite_hash,
         status=None if unit.standing is None else unit.standing.status,
         answers=unit.answers,
-        chains={name: chain.last for name, chain in unit.chains.items()},
+        chains={
+            name: chain.end(state.lost).event_id for name, chain in unit.chains.items()
+        },
     )
 
 

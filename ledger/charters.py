@@ -3,7 +3,7 @@
 Every function takes the charters by the positions that they stand at, ascending.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,6 +12,9 @@ from ledger.keys.signing import VerifierKey, parse_verifier
 from ledger.suite import CharterManifest
 
 Charters = Sequence[tuple[int, CharterManifest]]
+# From which position on each compromised key speaks for nobody. A later charter adds
+# to it, or moves a position to an earlier one: what is void stays so.
+Lost = Mapping[bytes, int]
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +59,11 @@ def compromised_keys(charters: Charters) -> dict[bytes, int]:
             if key is not None:
                 found[key] = min(since, found.get(key, since))
     return found
+
+
+def is_void(lost: Lost, key: bytes, seq: int) -> bool:
+    """Tell whether what a key signed at a position speaks for nobody."""
+    return seq >= lost.get(key, seq + 1)
 
 
 def log_keys_ever(charters: Charters) -> tuple[VerifierKey, ...]:

@@ -114,7 +114,7 @@ class Drafts:
             answers = unit.answers if unit else _answers(fields, frozen)
             fields["probabilities"] = _vector(probabilities, answers)
         if cls is ForecastUpdated and "parent" not in fields:
-            fields["parent"] = _end_of_chain(fields, unit)
+            fields["parent"] = _end_of_chain(fields, unit, state)
         return fields
 
     def _ask(
@@ -294,7 +294,7 @@ def _standing(unit: Unit | None, made_at: object) -> str:
     return standing.event_id
 
 
-def _end_of_chain(fields: Fields, unit: Unit | None) -> str:
+def _end_of_chain(fields: Fields, unit: Unit | None, state: State) -> str:
     if unit is None:
         msg = f"no question with hash {fields.get('question_hash')} is open: seal first"
         raise RefusedError("unknown-question", msg)
@@ -305,7 +305,7 @@ def _end_of_chain(fields: Fields, unit: Unit | None) -> str:
     if chain is None:
         msg = f"{forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
-    return chain.last
+    return chain.end(state.lost).event_id
 
 
 def event_of(cls: type[LedgerEvent], fields: Fields) -> LedgerEvent:

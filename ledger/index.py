@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS frozen(seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
     size INTEGER, root BLOB, format INTEGER) STRICT;
 """
-_FORMAT = 3  # of the blobs in `units`; another one means: replay
+_FORMAT = 5  # of the blobs in `units`; another one means: replay
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
 

@@ -30,30 +30,35 @@ def check_update(state: State, event: ForecastUpdated, received_at: datetime) ->
     _check_competitor(frozen, event)
     place = place_of(state, frozen, None, event.question_hash, "forecaster")
     unit = place.unit
-    chain = _require_chain(unit, event)
-    if event.created_at < chain.created_at:
+    chain = _require_chain(state, unit, event)
+    parent = chain.end(state.lost)
+    if event.created_at < parent.created_at:
         msg = (
             f"the update was created {instant_text(event.created_at)}, before its parent "
-            f"({instant_text(chain.created_at)})"
+            f"({instant_text(parent.created_at)})"
         )
         raise RefusedError("created-before-parent", msg)
     if event.opens is not None or event.salt is not None:
-        _check_reveal(frozen, unit, chain, event, received_at)
+        opens = chain.hidden.get(event.opens or "")
+        is_closed = opens is not None and opens.is_closed(state.lost)
+        _check_reveal(frozen, unit, event, received_at, is_closed=is_closed)
     _check_vector(frozen, event, unit.answers)
     return place
 
 
-def _require_chain(unit: Unit, event: ForecastUpdated) -> Chain:
-    for name, other in unit.chains.items():
-        if name != event.forecaster and other.last == event.parent:
+def _require_chain(state: State, unit: Unit, event: ForecastUpdated) -> Chain:
+    ends = {name: chain.end(state.lost) for name, chain in unit.chains.items()}
+    for name, end in ends.items():
+        if name != event.forecaster and end.event_id == event.parent:
             msg = f"the parent {event.parent} is {name}'s forecast, not {event.forecaster}'s"
             raise RefusedError("foreign-parent", msg)
     chain = unit.chains.get(event.forecaster)
     if chain is None:
         msg = f"{event.forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
-    if chain.last != event.parent:
-        msg = f"the parent must be the chain's last, {chain.last}, not {event.parent}"
+    last = ends[event.forecaster].event_id
+    if last != event.parent:
+        msg = f"the parent must be the chain's last, {last}, not {event.parent}"
         raise RefusedError("parent-not-last", msg)
     return chain
 
@@ -61,14 +66,15 @@ def _require_chain(unit: Unit, event: ForecastUpdated) -> Chain:
 def _check_reveal(
     frozen: FrozenSuite,
     unit: Unit,
-    chain: Chain,
     event: ForecastUpdated,
     received_at: datetime,
+    *,
+    is_closed: bool,
 ) -> None:
     if event.opens is None or event.salt is None or event.commitment is not None:
         msg = "a reveal has opens, salt and probabilities, and no commitment of its own"
         raise RefusedError("reveal-incomplete", msg)
-    if not chain.hidden.get(event.opens):
+    if not is_closed:
         msg = f"{event.opens} is no hidden forecast of {event.forecaster} that is still closed"
         raise RefusedError("nothing-to-open", msg)
     hours = frozen.manifest.reveal_by_hours

@@ -20,10 +20,10 @@ from ledger.events import (
     ResolutionRecorded,
     SuiteFrozen,
 )
-from ledger.ids import HASH_DIGITS, parse_version
+from ledger.ids import parse_version
 from ledger.keys.roster import Roster
 from ledger.suite import CharterManifest, Competitor, SuiteManifest, Template
-from ledger.unit import Chain, Place, Standing, Unit
+from ledger.unit import Chain, Hidden, Link, Place, Standing, Unit
 
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Blobs = Callable[[str], bytes | None]
@@ -71,7 +71,8 @@ class State:
         self.charter_version = 0
         # All of them, by their positions: what an earlier one said may still bind.
         self.charters: list[tuple[int, CharterManifest]] = []
-        self._compromised: dict[bytes, int] = {}
+        # From which position on each compromised key speaks for nobody.
+        self.lost: dict[bytes, int] = {}
         self.roster = Roster()
         self.suites: dict[str, FrozenSuite] = {}
         self.latest: dict[str, int] = {}
@@ -99,38 +100,8 @@ class State:
             _apply_resolution(place.unit, recorded.event_id, event)
         else:
             assert isinstance(event, ForecastSealed | ForecastUpdated)
-            self._apply_forecast(place.unit, recorded, event)
+            _apply_forecast(place.unit, recorded, event)
         self.units.put(place.unit)
-
-    def _apply_forecast(
-        self, unit: Unit, recorded: Recorded, event: ForecastSealed | ForecastUpdated
-    ) -> None:
-        event_id, chain = recorded.event_id, unit.chains.get(event.forecaster)
-        if isinstance(event, ForecastUpdated):
-            assert chain is not None, "the rules let an update without a chain in"
-            if event.opens is None:
-                chain.last, chain.created_at = event_id, event.created_at
-            elif _shows(event, chain.hidden[event.opens]):
-                chain.hidden[event.opens] = ""
-        elif chain is None or self._begins_again(chain, recorded):
-            hidden = {} if chain is None else chain.hidden
-            key, seq = recorded.author_key, recorded.seq
-            chain = Chain(event_id, event.created_at, hidden, key, seq)
-            unit.chains[event.forecaster] = chain
-        # A further ForecastSealed is a duplicate: it is kept in the log and flagged,
-        # and the chain goes on from the first.
-        if event.commitment is not None:
-            parent = event.parent if isinstance(event, ForecastUpdated) else ""
-            chain.hidden[event_id] = event.commitment + parent
-
-    def _begins_again(self, chain: Chain, sealed: Recorded) -> bool:
-        """Tell whether a thief began a chain, so that its forecaster's seal does."""
-        is_stolen = self._is_void(chain.root_key, chain.root_seq)
-        return is_stolen and not self._is_void(sealed.author_key, sealed.seq)
-
-    def _is_void(self, key: bytes, seq: int) -> bool:
-        """Tell whether a charter calls a key compromised at a position."""
-        return seq >= self._compromised.get(key, seq + 1)
 
     def apply_frozen(self, seq: int, event_id: str, event: SuiteFrozen) -> None:
         """Put a charter or suite in force, without noting its position."""
@@ -140,7 +111,7 @@ class State:
                 self.ledger = event_id
             self.charter, self.charter_version = event.manifest, number
             self.charters.append((seq, event.manifest))
-            self._compromised = compromised_keys(self.charters)
+            self.lost = compromised_keys(self.charters)
             self.roster.adopt(event.manifest.principals, event.manifest.log_keys)
             return
         self.suites[event.suite] = self.frozen_suite(event.author, event.manifest)
@@ -188,15 +159,39 @@ class State:
         ]
 
 
-def _shows(reveal: ForecastUpdated, hidden: str) -> bool:
-    """Tell whether a reveal shows what was committed to.
+def _apply_forecast(
+    unit: Unit, recorded: Recorded, event: ForecastSealed | ForecastUpdated
+) -> None:
+    event_id, chain = recorded.event_id, unit.chains.get(event.forecaster)
+    link = Link(event_id, event.created_at, recorded.author_key, recorded.seq)
+    parent = None
+    if isinstance(event, ForecastSealed):
+        if chain is None:
+            chain = unit.chains[event.forecaster] = Chain([link])
+        else:
+            chain.seal(link)
+    else:
+        assert chain is not None, "the rules let an update without a chain in"
+        if event.opens is not None:
+            _open(chain, recorded, event, event.opens)
+            return
+        chain.update, parent = link, event.parent
+    if event.commitment is not None:
+        chain.hidden[event_id] = Hidden(event.commitment, parent)
+
+
+def _open(
+    chain: Chain, recorded: Recorded, reveal: ForecastUpdated, opens: str
+) -> None:
+    """Take a reveal that shows what was committed to.
 
     One that does not is kept and flagged, and closes nothing: it may have been a
     mistake, or a thief's who had the key and not the salt.
     """
-    committed, parent = hidden[:HASH_DIGITS], hidden[HASH_DIGITS:]
-    salt = reveal.salt or ""
-    return codec.commitment(reveal, parent=parent or None, salt=salt) == committed
+    hidden, salt = chain.hidden[opens], reveal.salt or ""
+    if codec.commitment(reveal, parent=hidden.parent, salt=salt) == hidden.commitment:
+        opened = (recorded.author_key, recorded.seq)
+        chain.hidden[opens] = msgspec.structs.replace(hidden, opened=opened)
 
 
 def _apply_resolution(unit: Unit, event_id: str, event: ResolutionRecorded) -> None:

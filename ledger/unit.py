@@ -9,21 +9,63 @@ from datetime import datetime
 import msgspec
 
 from ledger.canonical import canonical_text
+from ledger.charters import Lost, is_void
 from ledger.events import Question
 
 
-class Chain(msgspec.Struct, array_like=True, gc=False):
-    """One forecaster's vectors on one unit: where the next update must attach."""
+class Link(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A vector of a chain: where it stands, and whose key signed it."""
 
-    last: str
+    event_id: str
     created_at: datetime
-    # Hidden vectors by event id: the commitment and then the parent that it covers;
-    # empty once it was opened.
-    hidden: dict[str, str] = {}
-    # Whose key sealed it first, and at which position: what was begun with a
-    # compromised key begins again with the next seal.
-    root_key: bytes = b""
-    root_seq: int = 0
+    key: bytes = b""
+    seq: int = 0
+
+
+class Hidden(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A hidden vector: its commitment, the parent that this covers, who opened it.
+
+    `opened` is the key and the position of the last reveal that showed it. Another
+    is let in only where that one is void, and what is void stays so.
+    """
+
+    commitment: str
+    parent: str | None
+    opened: tuple[bytes, int] | None = None
+
+    def is_closed(self, lost: Lost) -> bool:
+        """Tell whether it may still be opened: a thief's reveal opens nothing."""
+        return self.opened is None or is_void(lost, *self.opened)
+
+
+class Chain(msgspec.Struct, array_like=True, gc=False):
+    """One forecaster's vectors on one unit, as far as the next one depends on them.
+
+    That a key was compromised may be said at any later time, and may then concern
+    another seal than the first: so each key's first seal is kept, in log order.
+    Those that the same key signed after it are void wherever it is.
+    """
+
+    seals: list[Link]
+    update: Link | None = None
+    # By event id.
+    hidden: dict[str, Hidden] = {}
+
+    def end(self, lost: Lost) -> Link:
+        """Return the vector that the next update must attach to.
+
+        The chain begins with the first seal that no compromised key signed; what was
+        sealed after it are duplicates, and every update is a vector of the chain.
+        """
+        sound = (each for each in self.seals if not is_void(lost, each.key, each.seq))
+        begun = next(sound, self.seals[0])
+        update = self.update
+        return begun if update is None or update.seq < begun.seq else update
+
+    def seal(self, link: Link) -> None:
+        """Take a further seal."""
+        if all(each.key != link.key for each in self.seals):
+            self.seals.append(link)
 
 
 class Standing(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -46,8 +46,8 @@ GROUND_FLOOR = {
         "suite_template",
     ),
     "rules": (
-        "unit",
         "charters",
+        "unit",
         "state",
         "rules_question",
         "rules_forecast",

@@ -178,7 +178,7 @@ def hide_both_answers_and_open_one(history: History) -> None:
         history.manifest.suite, codec.question_hash(question)
     )
     assert parent is not None
-    last = parent.chains["native"].last
+    last = parent.chains["native"].end(history.state.lost).event_id
     history.update(question, last, "0.2", opens=second, salt=SALT)
 
 
