@@ -115,7 +115,7 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[object, ...]]:
-    names = [found[side]["forecaster"] for side in ("one", "other")]
+    names = (str(found["one"]["forecaster"]), str(found["other"]["forecaster"]))
     for score, each in found["differences"].items():
         flip = each.get("sign_flip") or each.get("delong") or {}
         yield (
@@ -129,14 +129,15 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[object, ...]]:
         )
 
 
-def _favours(each: dict[str, Any], names: list[str]) -> str | None:
+def _favours(each: dict[str, Any], names: tuple[str, str]) -> str | None:
     """Return whom an interval favours that does not hold zero; None for neither."""
     if each.get("lo") is None:
         return None
     is_above, is_below = Decimal(each["lo"]) > 0, Decimal(each["hi"]) < 0
     if not is_above and not is_below:
         return None
-    return names[is_above == (each["better"] == "lower")]
+    is_second: bool = is_above == (each["better"] == "lower")
+    return names[is_second]
 
 
 def _facts(found: dict[str, Any]) -> Iterator[tuple[str, object]]:

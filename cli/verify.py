@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from ledger.checkpoint import split_note
@@ -20,10 +21,12 @@ from ledger.keys.signing import VerifierKey, parse_verifier
 from ledger.projections.audit_log import Options, Progress
 from ledger.projections.audit_report import (
     COVERED,
+    CROSSCHECK,
     NO_ANCHOR,
     Check,
     Report,
     Verdict,
+    uncheckable,
 )
 
 _MARKS: dict[Verdict, tuple[str, str]] = {
@@ -86,6 +89,16 @@ Findings = Annotated[
 ]
 
 
+Crosscheck = Annotated[
+    bool,
+    typer.Option(
+        "--crosscheck",
+        help="Compute Brier, log loss, AUROC and calibration of all rows once more with "
+        "scikit-learn, scipy and statsmodels (the extra `crosscheck`).",
+    ),
+]
+
+
 def verify_command(
     where: Where = None,
     *,
@@ -95,6 +108,7 @@ def verify_command(
     witness: Witnesses = None,
     jobs: Jobs = None,
     findings: Findings = True,
+    crosscheck: Crosscheck = False,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -112,6 +126,8 @@ def verify_command(
       ledger verify --ledger demo --against kept.note
       ledger verify bundle --ledger demo
     """
+    if crosscheck:
+        _require_libraries()
     options = Options(
         against=None if against is None else _note(against),
         key=None if key is None else parse_verifier(key),
@@ -123,6 +139,8 @@ def verify_command(
     )
     with _progress() as progress:
         report = _verified(where, ledger, options, progress)
+    if crosscheck:
+        report = _crosschecked(report, where, ledger)
     if as_json:
         render.json_line(report.as_json())
     else:
@@ -143,6 +161,27 @@ def _verified(
     from ledger.projections.audit import verify_ledger
 
     return verify_ledger(_folder(where or ledger), options, progress)
+
+
+def _require_libraries() -> None:
+    from ledger.projections.crosscheck import require_libraries
+
+    require_libraries()
+
+
+def _crosschecked(report: Report, where: str | None, ledger: str | None) -> Report:
+    """Return a report with the check that other libraries make of the same rows."""
+    from ledger.projections.audit_crosscheck import check_crosscheck
+    from ledger.projections.bundle import is_bundle
+
+    if report.exit_code:
+        detail = "not reached: the log itself does not hold"
+        check = uncheckable(CROSSCHECK, 0, detail)
+    elif where is not None and is_bundle(Path(where)):
+        check = check_crosscheck(_folder(ledger), Path(where))
+    else:
+        check = check_crosscheck(_folder(where or ledger))
+    return msgspec.structs.replace(report, checks=(*report.checks, check))
 
 
 def _folder(stated: str | None) -> Folder:

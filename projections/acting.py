@@ -49,11 +49,8 @@ def acting(ground: Ground) -> Acting:
     if declared is None or answer is None:
         return Acting({"reason": NOT_DECLARED if ground.size else EMPTY}, None)
     said = _said(ground, answer, None)
-    costs = {
-        "action_cost": Fraction(declared.action_cost),
-        "avoidable_loss": Fraction(declared.avoidable_loss),
-    }
-    mine = policy(*said, **costs)
+    cost, loss = Fraction(declared.action_cost), Fraction(declared.avoidable_loss)
+    mine = policy(*said, action_cost=cost, avoidable_loss=loss)
     if mine is None:
         return Acting({"reason": EMPTY}, None)
     thresholds = [Fraction(each) for each in declared.thresholds]
@@ -67,7 +64,8 @@ def acting(ground: Ground) -> Acting:
         "curve": [_point(each) for each in decision_curve(*said, thresholds)],
     }
     if ground.covers(ground.reference):
-        theirs = policy(*_said(ground, answer, ground.reference), **costs)
+        reference = _said(ground, answer, ground.reference)
+        theirs = policy(*reference, action_cost=cost, avoidable_loss=loss)
         assert theirs is not None, "both are over the same units"
         shown["regret_vs_reference"] = _told(regret(mine, theirs), mine.n)
     return Acting(shown, mine.regret_vs_best_constant < 0)

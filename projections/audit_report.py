@@ -27,6 +27,8 @@ CHECKS = (
     "genesis",
     "local-mark",
 )
+# The check that stands in a report only where it was asked for.
+CROSSCHECK = "crosscheck"
 # What one thing is that a check covers, for people.
 COVERED = {
     "storage": "tables",
@@ -41,6 +43,7 @@ COVERED = {
     "key": "signatures",
     "genesis": "entries",
     "local-mark": "entries",
+    CROSSCHECK: "scores",
 }
 ANCHORS = ("against", "key", "genesis", "local-mark")
 NO_ANCHOR = (

@@ -169,7 +169,7 @@ def _bins(ground: Ground, found: Reliability) -> Shown:
     return {
         **_binning(ground),
         "bins": [each.told() for each in found.bins],
-        "is_clustered": ground.cluster.count < ground.size,
+        "is_clustered": ground.cluster.size < ground.size,
     }
 
 

@@ -89,14 +89,14 @@ def _pair(field: Field, entered: Sequence[Entrant], part: Part) -> Pair:
 def _compared(pair: Pair, inference: Inference) -> Shown:
     one, other = (Ground(each, each.cohort(pair.units)) for each in pair[:2])
     alone = [len(each.scored) - len(pair.units) for each in pair[:2]]
-    shown = {
+    shown: Shown = {
         "horizon": pair.part.horizon,
         "slice": pair.part.slice,
         "one": _side(pair.one, alone[0]),
         "other": _side(pair.other, alone[1]),
         "units": len(pair.units),
-        "clusters": one.cluster.count,
-        "targets": one.target.count,
+        "clusters": one.cluster.size,
+        "targets": one.target.size,
         "cohort_hash": one.cohort.hash,
         "unmatched_timing": _apart(one, other),
         "labels": _labels(pair, one, inference),
@@ -133,8 +133,8 @@ def _labels(pair: Pair, ground: Ground, inference: Inference) -> list[str]:
         "exploratory": manifest.run_class == "exploratory",
         "claimed": ground.sample.board.suite.is_claimed,
         "oracle": "oracle" in layers,
-        "few_clusters": ground.cluster.count < manifest.statistics.few_clusters,
-        "single_cluster": ground.cluster.count == 1,
+        "few_clusters": ground.cluster.size < manifest.statistics.few_clusters,
+        "single_cluster": ground.cluster.size == 1,
         "no_interval": not inference.has_clusters(ground),
     }
     return [label for label, is_deserved in deserved.items() if is_deserved]

@@ -19,7 +19,7 @@ from ledger.projections.permutation_gate import Specificity
 from ledger.projections.permuted import Permuted, against, permuted
 from ledger.projections.resampling import Interval
 from ledger.projections.rng import row_seed
-from ledger.suite import Interval as Range
+from ledger.suite_grammar import Interval as Range
 
 Shown = dict[str, Any]
 # What needs no credit: a baseline is what credit is measured against.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ledger.projections.cohort import Loss
-from ledger.projections.columns import Integers, integers, rows_among
+from ledger.projections.columns import Flags, Integers, integers, rows_among
 from ledger.projections.exact import exact_sum
 from ledger.projections.fetching import Texts
 from ledger.projections.sample import Cohort, Sample, common_cohort
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
     names: list[str]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many groups there are."""
         return len(self.names)
 
@@ -60,6 +60,10 @@ class Ground:
         """Return what a column over all units of the suite has on these."""
         picked: Integers = column[self.cohort.units]
         return picked
+
+    def any_of(self, marks: Flags) -> bool:
+        """Tell whether a mark is on any of these units."""
+        return bool(marks[self.cohort.units].any())
 
     def brier(self, slotted: Slotted) -> Integers:
         """Return Brier losses in the form that the row shows, in units of 1e-12."""
@@ -106,7 +110,7 @@ class Ground:
     @property
     def resampled(self) -> tuple[Integers, int]:
         """What a statistic resamples: the cluster of each unit, and how many."""
-        return self.cluster.code, self.cluster.count
+        return self.cluster.code, self.cluster.size
 
     @cached_property
     def target(self) -> Groups:

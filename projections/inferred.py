@@ -45,7 +45,7 @@ class Inference:
         """Return which clusters of a ground are drawn."""
         return Resamples(
             seed=row_seed(self.root, ground.cohort.hash),
-            clusters=ground.cluster.count,
+            clusters=ground.cluster.size,
             resamples=self.resamples,
             label=_LABEL,
         )
@@ -58,7 +58,7 @@ class Inference:
 
     def has_clusters(self, ground: Ground) -> bool:
         """Tell whether a ground has enough clusters for any interval."""
-        return ground.cluster.count >= max(2, self.rule.min_clusters)
+        return ground.cluster.size >= max(2, self.rule.min_clusters)
 
     def of(self, scores: Mapping[str, Score]) -> dict[str, Interval]:
         """Return the intervals of all scores that have a value and resample something."""
@@ -84,7 +84,7 @@ class Inference:
             "row_seed": row_seed(self.root, ground.cohort.hash).hex(),
             "label": _LABEL,
             "B": self.resamples,
-            "K": ground.cluster.count,
+            "K": ground.cluster.size,
             "quantile_rule": QUANTILE_RULE,
             "alpha": dec12(self.rule.alpha),
         }

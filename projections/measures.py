@@ -68,7 +68,7 @@ def _mean(ground: Ground, scores: Integers) -> Score:
 
 
 def _raw_log_score(ground: Ground) -> Score:
-    if ground.of(ground.mine.is_infinite).any():
+    if ground.any_of(ground.mine.is_infinite):
         measure = Measure(
             value=None, n=ground.size, reason=ZERO_ON_OUTCOME, is_infinite=True
         )

@@ -44,7 +44,7 @@ def permuted(on: Ground, baseline: str, seed: bytes) -> Permuted:
     theirs = on.theirs(baseline)
     assert theirs is not None, "the ground is that of the baseline"
     draws = on.sample.board.suite.manifest.statistics.permutations
-    if on.target.count * draws > WORDS_MAX:
+    if on.target.size * draws > WORDS_MAX:
         return Permuted(None, TOO_MANY_TARGETS)
     at = _forecast(on)
     rows, names = _rows(on, at)

@@ -25,10 +25,10 @@ def spreading(ground: Ground) -> Shown:
 
 def _extremes(ground: Ground, cells: Groups) -> Shown | None:
     found = extremes(ground.brier(ground.mine), cells.code, cells.names)
-    if found is None or cells.count == 1:
+    if found is None or cells.size == 1:
         return None
     return {
-        "n": cells.count,
+        "n": cells.size,
         "min": dec12(found.least),
         "min_of": found.least_cell,
         "max": dec12(found.most),

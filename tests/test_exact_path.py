@@ -13,8 +13,9 @@ import pytest
 from tests.source_tree import Function, Module, Use, functions, product_modules, uses
 
 ROOM = "ledger.projections."
-# A second opinion in floats, which no module that makes rows may import (test_bca.py).
-MAY_USE_FLOATS = {"ledger.projections.bca"}
+# Second opinions in floats, which no module that makes rows may import (test_bca.py,
+# test_crosscheck_scores.py).
+MAY_USE_FLOATS = {"ledger.projections.bca", "ledger.projections.crosscheck"}
 # The functions of `math` that make an integer of integers and fractions.
 EXACT_MATH = {"ceil", "comb", "factorial", "gcd", "isqrt", "lcm", "perm", "prod"}
 INEXACT_LIBRARIES = {"cmath", "random", "scipy", "statistics"}

@@ -84,7 +84,7 @@ def test_a_unit_without_an_outcome_is_in_no_column() -> None:
     history.wait(hours=3)
     history.seal(history.question("later"))
     found = ground(history)
-    assert (found.size, found.cluster.count) == (0, 0)
+    assert (found.size, found.cluster.size) == (0, 0)
     assert found.said is not None
     assert found.said.p_ppm.tolist() == []
 

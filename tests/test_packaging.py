@@ -29,7 +29,11 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["pro
 MODULES = sorted(module.name for module in product_modules())
 PACKED = ["pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "docs"]
 # Where a library is imported by another name than it is installed by.
-DISTRIBUTIONS = {"nacl": "pynacl", "sqlite_utils": "sqlite-utils"}
+DISTRIBUTIONS = {
+    "nacl": "pynacl",
+    "sklearn": "scikit-learn",
+    "sqlite_utils": "sqlite-utils",
+}
 
 TELL_WHERE = """
 import importlib, importlib.util, json, sys
@@ -205,7 +209,8 @@ def test_every_library_that_is_imported_is_declared() -> None:
         for use in imports(module, names)
     } - sys.stdlib_module_names
     needed = {DISTRIBUTIONS.get(name, name) for name in imported - {"ledger"}}
-    declared = {line.split(">=")[0] for line in PROJECT["dependencies"]}
+    extra = PROJECT["optional-dependencies"]["crosscheck"]
+    declared = {line.split(">=")[0] for line in (*PROJECT["dependencies"], *extra)}
     assert needed <= declared
 
 

@@ -23,6 +23,7 @@ from ledger.projections.audit_report import (
     ANCHORS,
     CHECKS,
     COVERED,
+    CROSSCHECK,
     Check,
     holds,
     is_false,
@@ -147,7 +148,7 @@ def test_an_anchor_counts_whether_it_held_or_not(name: str) -> None:
 
 
 def test_each_check_says_what_it_counts() -> None:
-    assert set(COVERED) == set(CHECKS)
+    assert set(COVERED) == {*CHECKS, CROSSCHECK}
 
 
 def test_progress_goes_from_the_first_entry_to_the_last(workshop: Workshop) -> None:
