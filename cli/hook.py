@@ -13,7 +13,7 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import find_ledger_if_any, state_home
-from ledger.cli.drafting import option
+from ledger.cli.drafting import Forecaster, Horizon, Suite, Template, option
 from ledger.cli.hook_choice import by_itself, completed, require_complete
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
@@ -47,6 +47,30 @@ Scope = Annotated[
 File = Annotated[
     str | None, option("--file", "FILE", "The runtime's file, if it is another.")
 ]
+Recording = Annotated[
+    bool | None,
+    typer.Option(
+        "--record/--gate",
+        help="Seal the forecast that a payload carries, or only want one (default).",
+        show_default=False,
+    ),
+]
+Policy = Annotated[
+    str | None,
+    option("--fail", "open|closed", "What to do while the ledger is out of reach."),
+]
+Key = Annotated[
+    str | None, option("--key", "FILE", "The forecaster's private key (--record).")
+]
+Socket = Annotated[
+    str | None, option("--socket", "PATH", "The daemon's socket, if it is another.")
+]
+Answers = Annotated[
+    list[str] | None, option("--answer", "NAME", "The answers, the positive one first.")
+]
+Program = Annotated[
+    str | None, option("--program", "FILE", "The `ledger` that is to be called.")
+]
 
 
 @app.callback()
@@ -68,43 +92,16 @@ def install_command(
     *,
     scope: Scope = "user",
     file: File = None,
-    record: Annotated[
-        bool | None,
-        typer.Option(
-            "--record/--gate",
-            help="Seal the forecast that a payload carries, or only want one (default).",
-            show_default=False,
-        ),
-    ] = None,
-    fail: Annotated[
-        str | None,
-        option("--fail", "open|closed", "What to do while the ledger is out of reach."),
-    ] = None,
-    suite: Annotated[
-        str | None, option("--suite", "SUITE", "As piper-self@v1.")
-    ] = None,
-    template: Annotated[
-        str | None, option("--template", "ID", "Of dispatches.")
-    ] = None,
-    horizon: Annotated[
-        str | None, option("--horizon", "LABEL", "Of dispatches.")
-    ] = None,
-    forecaster: Annotated[
-        str | None, option("--as", "COMPETITOR", "Whose forecasts count.")
-    ] = None,
-    key: Annotated[
-        str | None, option("--key", "FILE", "The forecaster's private key (--record).")
-    ] = None,
-    socket: Annotated[
-        str | None, option("--socket", "PATH", "The daemon's socket, if it is another.")
-    ] = None,
-    answers: Annotated[
-        list[str] | None,
-        option("--answer", "NAME", "The answers, the positive one first."),
-    ] = None,
-    program: Annotated[
-        str | None, option("--program", "FILE", "The `ledger` that is to be called.")
-    ] = None,
+    record: Recording = None,
+    fail: Policy = None,
+    suite: Suite = None,
+    template: Template = None,
+    horizon: Horizon = None,
+    forecaster: Forecaster = None,
+    key: Key = None,
+    socket: Socket = None,
+    answers: Answers = None,
+    program: Program = None,
     keys_at: KeysFolder = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
