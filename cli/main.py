@@ -13,7 +13,7 @@ from ledger import __version__
 _INTERRUPTED = 130
 # What people do with hooks; everything else after `ledger hook` is a runtime's call.
 _MANAGING = {"install", "uninstall", "status", "--help", "-h"}
-_STDOUT, _STDERR = 1, 2
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
         # Where it cannot be said, the commands' own way to say so comes next.
         if sys.argv[1:] in (["--version"], ["-V"]) and _is_said():
             return
-        if sys.argv[1:2] == ["hook"] and not _MANAGING & set(sys.argv[2:3]):
+        if sys.argv[1:2] == ["hook"] and _is_runtime_s(sys.argv[2:3]):
             _hook(sys.argv[2:])
         from ledger.cli.app import run
 
@@ -40,6 +40,11 @@ def _is_said() -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_runtime_s(first: list[str]) -> bool:
+    """Tell a runtime's call from a person's: what runtimes say is not to be judged."""
+    return not (_MANAGING & set(first) or os.isatty(_STDIN))
 
 
 def _hook(arguments: list[str]) -> None:

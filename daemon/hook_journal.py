@@ -65,6 +65,21 @@ class Journal:
             os.close(handle)
         os.replace(made, place)
 
+    def keep(self, place: str, run: Run) -> Run:
+        """Keep a run unless one is kept there, and return the one that is kept.
+
+        Of a payload that is delivered twice at once, both then send the same.
+        """
+        made = f"{place}.{os.getpid()}"
+        self.write(made, run)
+        try:
+            os.link(made, place)
+        except FileExistsError:
+            return self.read(place) or run
+        finally:
+            os.unlink(made)
+        return run
+
     def forget(self, place: str) -> None:
         """Forget a run that was refused."""
         if os.path.exists(place):

@@ -90,6 +90,8 @@ def part(payload: Payload, name: str) -> Payload:
     return found if isinstance(found, dict) else {}
 
 
+# What a dispatcher may say within the input of a runtime's tool.
+SAID = ("dispatch_key", "forecast", "task_sha256")
 PIPER_MOMENTS = {
     "pre_dispatch": DISPATCH,
     "update": UPDATE,
@@ -125,7 +127,11 @@ def recognised(payload: object) -> Delivery | None:
     for dialect in DIALECTS:
         delivery = dialect(payload)
         if delivery is not None:
-            delivery.said = {**delivery.said, **part(payload, "ledger")}
+            own = delivery.said
+            if delivery.runtime != "piper":
+                # Names that a tool's input may have for other reasons are not ours.
+                own = {name: own[name] for name in SAID if name in own}
+            delivery.said = {**own, **part(payload, "ledger")}
             return delivery
     return None
 

@@ -16,10 +16,16 @@ from ledger.daemon.hook_wire import REFUSED, FaultError, Wire
 
 # Refusals that speak of the ledger and not of the forecast: policy decides.
 _LEDGER_S_OWN = ("behind-mark", "clock-jumped", "log-key-dropped")
+# Refusals of a question that was proposed a while ago, or that another one forestalled.
+_STALE = ("already-open", "question-changed", "question-old")
 _REPEATS_MAX = 10_000
 _HASH_DIGITS = 64
 # What a dispatcher may say of a question that the daemon opens.
 _QUESTION = ("target", "cluster", "tags")
+
+
+class StaleError(TroubleError):
+    """What was signed rests on a question that will not be opened."""
 
 
 class Desk:
@@ -53,6 +59,13 @@ class Desk:
 
     def dispatch(self, delivery: Delivery) -> dict[str, object]:
         """Return the receipt of a dispatch that may start; raise `DeniedError` else."""
+        try:
+            return self._dispatched(delivery)
+        except StaleError:
+            # What was signed can be taken no more: a fresh question may be.
+            return self._dispatched(delivery)
+
+    def _dispatched(self, delivery: Delivery) -> dict[str, object]:
         place = self.journal.place(delivery)
         kept = self.journal.read(place)
         if kept is not None and "unit" in kept:
@@ -95,8 +108,7 @@ class Desk:
             "ledger": self.settings.ledger or self.ask("ping", {}).get("ledger"),
         }
         request = self._signed(delivery, event, None)
-        self.journal.write(place, {"unit": unit, "request": request})
-        return self._sent(place, unit, request)
+        return self._kept(place, {"unit": unit, "request": request})
 
     def _again(self, place: str, kept: Run) -> dict[str, object]:
         """Return the receipt of a dispatch that is known: it may have been lost."""
@@ -104,6 +116,9 @@ class Desk:
         if not isinstance(request, list):
             return {"unit": unit}
         return self._sent(place, unit, request)
+
+    def _kept(self, place: str, run: Run) -> dict[str, object]:
+        return self._again(place, self.journal.keep(place, run))
 
     def _unit(self, delivery: Delivery, place: str) -> list[str]:
         """Return the unit of a dispatch; a task that comes again gets a number."""
@@ -165,8 +180,7 @@ class Desk:
             "question_hash": proposed.get("question_hash"),
         }
         request = self._signed(delivery, event, proposed.get("question"))
-        self.journal.write(place, {**self._run(delivery, unit), "request": request})
-        return self._sent(place, unit, request)
+        return self._kept(place, {**self._run(delivery, unit), "request": request})
 
     def _signed(
         self, delivery: Delivery, event: dict[str, object], question: object
@@ -208,11 +222,11 @@ class Desk:
         try:
             result = self.ask(method, params)
         except FaultError as fault:
+            if fault.kind in _STALE:
+                self.journal.forget(place)
+                raise StaleError(str(fault)) from None
             if fault.number == REFUSED and fault.kind not in _LEDGER_S_OWN:
                 raise self._refused(place, fault.kind, fault.said) from None
-            if fault.kind in ("question-old", "question-changed"):
-                # What was kept can never be sent again.
-                self.journal.forget(place)
             raise
         receipts = result.get("receipts")
         receipt = receipts[-1] if isinstance(receipts, list) and receipts else {}

@@ -219,6 +219,14 @@ def result(found: object) -> Reply:
     return lambda asked: _line(asked, result=found)
 
 
+def forwarded(stage: Stage, asked: dict[str, Any]) -> bytes:
+    """Return what the real daemon answers to a request."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.connect(stage.socket)
+        caller.sendall(json.dumps(asked).encode() + b"\n")
+        return caller.makefile("rb").readline()
+
+
 def fault(code: int, kind: str, **more: object) -> Reply:
     """Return a daemon that answers every request with the same error."""
     error = {"code": code, "message": f"it is {kind}", "data": {"code": kind, **more}}

@@ -2,8 +2,6 @@
 
 import asyncio
 import fcntl
-import json
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +25,7 @@ from tests.hook_stage import (
     Stage,
     fake_daemon,
     fault,
+    forwarded,
     result,
 )
 
@@ -211,13 +210,6 @@ def test_a_forecaster_s_own_question_is_brought(tmp_path: Path) -> None:
 
 
 # --- Answers that do not come ---------------------------------------------------------
-
-
-def forwarded(stage: Stage, asked: dict[str, Any]) -> bytes:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-        caller.connect(stage.socket)
-        caller.sendall(json.dumps(asked).encode() + b"\n")
-        return caller.makefile("rb").readline()
 
 
 def losing(stage: Stage, method: str) -> Callable[[dict[str, Any]], bytes]:

@@ -21,6 +21,7 @@ from tests.hook_stage import (
     Stage,
     fake_daemon,
     fault,
+    forwarded,
     piped,
     result,
     sample,
@@ -95,12 +96,7 @@ def test_a_lost_answer_does_not_double_a_seal(stage: Stage) -> None:
 
     def forward(asked: dict[str, Any]) -> bytes:
         """Hand on what is asked, and lose the answer to what writes."""
-        import socket
-
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-            caller.connect(stage.socket)
-            caller.sendall(json.dumps(asked).encode() + b"\n")
-            line = caller.makefile("rb").readline()
+        line = forwarded(stage, asked)
         return b"" if asked["method"] == "open_seal" else line
 
     with fake_daemon(lost, forward):
@@ -109,6 +105,45 @@ def test_a_lost_answer_does_not_double_a_seal(stage: Stage) -> None:
     real = stage.installed("lost")
     assert shown(real.call(dispatch("d-lost")))["decision"] == "allow"
     assert len(stage.about("d-lost")) == 2
+
+
+def test_what_is_delivered_twice_at_once_is_sealed_once(stage: Stage) -> None:
+    hook = stage.installed("at-once")
+    words = (*PROGRAM, "hook", "--config", str(hook.file), "--fail", "closed")
+    payload = json.dumps(dispatch("d-at-once")).encode()
+    both = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for each in both:
+        assert each.stdin is not None
+        each.stdin.write(payload)
+        each.stdin.flush()
+    said = [json.loads(each.communicate()[0]) for each in both]
+    assert {each["decision"] for each in said} == {"allow"}
+    assert len({each["event_id"] for each in said}) == 1
+    assert len(stage.about("d-at-once")) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(-32000, "already-open"), (-32602, "question-old"), (-32602, "question-changed")],
+)
+def test_a_question_that_is_opened_no_more_is_asked_for_anew(
+    stage: Stage, tmp_path: Path, code: int, kind: str
+) -> None:
+    refused: list[str] = []
+
+    def reply(asked: dict[str, Any]) -> bytes:
+        if asked["method"] == "open_seal" and not refused:
+            refused.append(kind)
+            return fault(code, kind)(asked)
+        return forwarded(stage, asked)
+
+    with fake_daemon(tmp_path / "s", reply):
+        hook = stage.installed(f"stale-{kind}", sockets=[str(tmp_path / "s")])
+        assert hook.call(dispatch(f"d-{kind}")).code == 0
+    assert len(stage.about(f"d-{kind}")) == 2
 
 
 def test_an_update_adds_to_the_chain_once(stage: Stage) -> None:

@@ -150,8 +150,13 @@ def test_a_dispatch_of_piper_without_a_key_goes_by_its_run() -> None:
 
 def test_whoever_stands_between_may_add_what_a_runtime_has_no_place_for() -> None:
     added = change("codex/pre_tool_use.spawn_agent", ledger={"dispatch_key": "d-42"})
-    assert read(added).said["dispatch_key"] == "d-42"
-    assert read(added).said["message"] == "bounded fixture"
+    assert read(added).said == {"dispatch_key": "d-42"}
+
+
+def test_within_a_tool_s_input_only_our_own_names_are_the_dispatcher_s() -> None:
+    given = {"prompt": "x", "dispatch_key": "d-1", "tags": ["a"], "target": "b"}
+    found = read(change("claude/pre_tool_use.agent", tool_input=given))
+    assert found.said == {"dispatch_key": "d-1"}
 
 
 def change(name: str, **fields: object) -> Any:
