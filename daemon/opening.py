@@ -37,6 +37,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     question_hash: str
     suite_hash: str
     status: str | None  # of the record that stands, PENDING included
+    record: str | None  # that record's event id, which the next one supersedes
+    acceptance_hash: str | None  # the bar that the question fixed
     answers: tuple[str, ...]
     chains: dict[str, str]
 
@@ -267,6 +269,8 @@ def found_unit(state: State, suite: str, name: str) -> Found | None:
         question_hash=unit.question_hash,
         suite_hash=frozen.suite_hash,
         status=None if unit.standing is None else unit.standing.status,
+        record=None if unit.standing is None else unit.standing.event_id,
+        acceptance_hash=unit.acceptance_hash,
         answers=unit.answers,
         chains={
             name: chain.end(state.lost).event_id for name, chain in unit.chains.items()
