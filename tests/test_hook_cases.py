@@ -502,7 +502,7 @@ TROUBLES: dict[str, Trouble] = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=TROUBLES, ids=TROUBLES)
+@pytest.fixture(params=list(TROUBLES), ids=list(TROUBLES))
 def trouble(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """Give a function that installs a hook, breaks it, and lets it be called."""
     daemon, spoil, why = TROUBLES[request.param]
