@@ -61,6 +61,10 @@ class Ground:
         picked: Integers = column[self.cohort.units]
         return picked
 
+    def all_of(self, marks: Flags) -> bool:
+        """Tell whether a mark is on each of these units."""
+        return bool(marks[self.cohort.units].all())
+
     def any_of(self, marks: Flags) -> bool:
         """Tell whether a mark is on any of these units."""
         return bool(marks[self.cohort.units].any())

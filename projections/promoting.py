@@ -1,7 +1,7 @@
 """Whether a row's competitor should take over, and on which parts (METRICS §22).
 
-The candidate is set against the strongest simple baseline that knows the past alone,
-on the units of the row. Where a suite sets splits apart, a candidate is promoted on its
+The candidate is set against the strongest simple baseline that knows the past alone, or
+the incumbent where that is stronger, on the units of the row. Where a suite sets splits apart, a candidate is promoted on its
 holdout and nowhere else.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from ledger.projections import resampling_sums
 from ledger.projections.cohort import Measure, mean
 from ledger.projections.columns import Integers
+from ledger.projections.entrants import Field
 from ledger.projections.exact import dec12
 from ledger.projections.gates import Parts, no_degradation, promotion
 from ledger.projections.ground import Ground
@@ -34,6 +35,13 @@ class Standing(NamedTuple):
     has_utility: bool | None
 
 
+class Baseline(NamedTuple):
+    """Whom a candidate is set against, and what that scored."""
+
+    name: str
+    slotted: Slotted
+
+
 class Gain(NamedTuple):
     """How much less a candidate lost than a baseline, with its interval."""
 
@@ -41,19 +49,21 @@ class Gain(NamedTuple):
     interval: Interval
 
 
-def promoting(ground: Ground, inference: Inference, known: Standing) -> Shown:
+def promoting(
+    ground: Ground, field: Field, inference: Inference, known: Standing
+) -> Shown:
     """Return what becomes of the row's competitor, and each part of why."""
     manifest = ground.sample.board.suite.manifest
-    baseline = _strongest(ground)
+    found = _strongest(ground, field)
     gain: Gain | None = None
     increases: dict[str, Fraction | None] = {}
-    if baseline is not None:
-        gain = _gain(ground, inference, baseline)
-        increases = dict(_increases(ground, inference, baseline))
+    if found is not None:
+        gain = _gain(ground, inference, found.slotted)
+        increases = dict(_increases(ground, inference, found.slotted))
     declared = manifest.gates.promotion
     lo = None if gain is None else gain.interval.lo
     trivial = Fraction(declared.trivial_gain)
-    found = promotion(
+    decided = promotion(
         Parts(
             brier_gain=None if gain is None else gain.measure.value,
             lo_minus_trivial=None if lo is None else lo - trivial,
@@ -66,9 +76,9 @@ def promoting(ground: Ground, inference: Inference, known: Standing) -> Shown:
         )
     )
     return {
-        "decision": found.decision,
-        "verdict": found.verdict,
-        "against": baseline,
+        "decision": decided.decision,
+        "verdict": decided.verdict,
+        "against": None if found is None else found.name,
         "is_forward": known.is_forward,
         "brier_gain": None if gain is None else told(gain.measure, gain.interval),
         "trivial_gain": dec12(trivial),
@@ -77,32 +87,31 @@ def promoting(ground: Ground, inference: Inference, known: Standing) -> Shown:
             for name, most in increases.items()
         },
         "loss_margin": dec12(Fraction(declared.loss_margin)),
-        "holds": found.parts.hold,
+        "holds": decided.parts.hold,
     }
 
 
-def _strongest(ground: Ground) -> str | None:
-    """Return which past-only baseline lost least on these very units; None of none.
+def _strongest(ground: Ground, field: Field) -> Baseline | None:
+    """Return who of the past-only baselines and the incumbent lost least; None of none.
 
-    Of equals the first that the suite names.
+    On these very units: whoever has no score on one of them is left out. Of equals it
+    is the first that the suite names.
     """
-    sample, own = ground.sample, ground.sample.entrant.competitor.name
-    simple = [
-        each.name
-        for each in sample.board.suite.manifest.competitors
-        if each.method == "past_rate" and each.name != own
+    manifest, entrant = ground.sample.board.suite.manifest, ground.sample.entrant
+    rivals = [
+        Baseline(each.name, field.beside(entrant, each.name))
+        for each in manifest.competitors
+        if each.name != entrant.competitor.name
+        and (each.method == "past_rate" or each.name == manifest.incumbent)
+        and field.competes(each)
     ]
-    losses = {
-        name: ground.loss(ground.brier(theirs)).total
-        for name in simple
-        if (theirs := ground.theirs(name)) is not None and ground.beside(name) is ground
-    }
-    return min(losses, key=losses.__getitem__) if losses and ground.size else None
+    whole = [each for each in rivals if ground.all_of(each.slotted.is_scored)]
+    if not whole or not ground.size:
+        return None
+    return min(whole, key=lambda each: ground.loss(ground.brier(each.slotted)).total)
 
 
-def _gain(ground: Ground, inference: Inference, baseline: str) -> Gain:
-    theirs = ground.theirs(baseline)
-    assert theirs is not None, "the strongest baseline is one"
+def _gain(ground: Ground, inference: Inference, theirs: Slotted) -> Gain:
     gains = ground.brier(theirs) - ground.brier(ground.mine)
     return Gain(mean(ground.loss(gains)), _interval(ground, inference, gains))
 
@@ -113,14 +122,12 @@ def _interval(ground: Ground, inference: Inference, column: Integers) -> Interva
 
 
 def _increases(
-    ground: Ground, inference: Inference, baseline: str
+    ground: Ground, inference: Inference, theirs: Slotted
 ) -> Iterator[tuple[str, Fraction | None]]:
     """Yield the most that a loss may have grown: the log loss, then that of slices.
 
     Of the frozen slices it is the suite's primary loss.
     """
-    theirs = ground.theirs(baseline)
-    assert theirs is not None, "the strongest baseline is one"
     column = _log_loss(ground.mine) - _log_loss(theirs)
     yield _LOG_LOSS, _interval(ground, inference, ground.of(column)).hi
     manifest = ground.sample.board.suite.manifest

@@ -23,7 +23,6 @@ from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.counts import count
 from ledger.projections.entrants import Entrant, Field
 from ledger.projections.ground import Ground
-from ledger.projections.inferred import Inference
 from ledger.projections.labels import labels
 from ledger.projections.looks import look
 from ledger.projections.missing import bounds
@@ -33,7 +32,7 @@ from ledger.projections.sample import Cohort, Sample
 from ledger.projections.slots import AT_LEAD
 from ledger.projections.splits import HOLDOUT
 from ledger.projections.subjects import Subject, subjects
-from ledger.projections.weighed import Question, declared, weighed
+from ledger.projections.weighed import Question, Scale
 
 # Canonical JSON holds it as it is: text, integers, no floats.
 Row = dict[str, Any]
@@ -46,13 +45,13 @@ def rows(
 
     Slot and groupings are as `subjects` takes them, and refused as there.
     """
-    inference = Inference(field.board.suite.manifest)
+    scale = Scale(field)
     for subject in subjects(field, slot=slot, by=by):
-        yield row_of(subject, field, inference)
+        yield row_of(subject, scale)
 
 
-def row_of(subject: Subject, field: Field, inference: Inference) -> Row:
-    """Return the row of a subject, its intervals drawn as the suite fixed it."""
+def row_of(subject: Subject, scale: Scale) -> Row:
+    """Return the row of a subject."""
     about, part, slot = subject
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
@@ -60,9 +59,9 @@ def row_of(subject: Subject, field: Field, inference: Inference) -> Row:
     labelled = labels(about, part, counts, covered, slot)
     asked = _question(about, part, labelled, tested)
     ground = Ground(about, cohort)
-    found = weighed(ground, inference, asked)
+    found = scale.weigh(ground, asked)
     if part.grouping != BUDGET:
-        found |= declared(ground, inference, field, slot)
+        found = {**found, **scale.declared(ground, slot)}
     if slot.startswith(AT_LEAD) and counts["unslotted"]:
         _name_the_lead(found["scores"])
     return {

@@ -10,7 +10,7 @@ from ledger.projections.acting import acting
 from ledger.projections.adapting import adapting
 from ledger.projections.calibrated import beside_auroc, calibrated, ranking
 from ledger.projections.drifting import drifting
-from ledger.projections.entrants import Field
+from ledger.projections.entrants import Entrant, Field
 from ledger.projections.gated import gates
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, clamped, told
@@ -37,8 +37,47 @@ class Question(NamedTuple):
     no_leakage: bool | None
 
 
-def weighed(ground: Ground, inference: Inference, asked: Question) -> Shown:
-    """Return the fields of a row that are made of its cohort's scores."""
+class Scale:
+    """Weighs the cohorts of a suite's rows, each of a competitor once.
+
+    Where a suite has one horizon, the row of that horizon is about the same units as the
+    row over everything.
+    """
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.inference = Inference(field.board.suite.manifest)
+        self._entrant: Entrant | None = None
+        self._known: dict[tuple[Question, bytes, bytes], Shown] = {}
+
+    def weigh(self, ground: Ground, asked: Question) -> Shown:
+        """Return the fields of a row that are made of its cohort's scores."""
+        entrant = ground.sample.entrant
+        if entrant is not self._entrant:
+            self._entrant, self._known = entrant, {}
+        units = (ground.sample.declared.tobytes(), ground.cohort.units.tobytes())
+        key = (asked, *units)
+        if key not in self._known:
+            self._known[key] = _weighed(ground, self.field, self.inference, asked)
+        return self._known[key]
+
+    def declared(self, ground: Ground, slot: str) -> Shown:
+        """Return the blocks of a row that only some suites ask for, each if it has any.
+
+        Numbers beside the probabilities, ablations in the row of whoever has all the
+        evidence, and what a competitor makes of its budgets.
+        """
+        blocks = {
+            "quantities": quantified(ground, self.inference),
+            "ablations": ablating(ground, self.field, self.inference),
+            "adaptation": adapting(ground.sample, self.field, slot),
+        }
+        return {name: block for name, block in blocks.items() if block}
+
+
+def _weighed(
+    ground: Ground, field: Field, inference: Inference, asked: Question
+) -> Shown:
     found, useful = calibrated(ground, inference), acting(ground)
     scores = {**measures(ground), **ranking(ground)}
     intervals = inference.of(scores)
@@ -51,7 +90,7 @@ def weighed(ground: Ground, inference: Inference, asked: Question) -> Shown:
     decided = gates(ground, inference, scores, intervals, found.fits)
     if asked.is_whole and ground.sample.entrant.competitor.layer not in _ANCHORS:
         known = Standing(asked.is_forward, asked.no_leakage, useful.is_useful)
-        decided["promotion"] = promoting(ground, inference, known)
+        decided["promotion"] = promoting(ground, field, inference, known)
     is_robust = ground.sample.board.suite.manifest.estimator == "iqm"
     return {
         "scores": {**shown, **found.scores},
@@ -63,17 +102,3 @@ def weighed(ground: Ground, inference: Inference, asked: Question) -> Shown:
         "utility": useful.shown,
         "inference": inference.recorded(ground),
     }
-
-
-def declared(ground: Ground, inference: Inference, field: Field, slot: str) -> Shown:
-    """Return the blocks of a row that only some suites ask for, each if it has any.
-
-    Numbers beside the probabilities, ablations in the row of whoever has all the
-    evidence, and what a competitor makes of its budgets.
-    """
-    blocks = {
-        "quantities": quantified(ground, inference),
-        "ablations": ablating(ground, field, inference),
-        "adaptation": adapting(ground.sample, field, slot),
-    }
-    return {name: block for name, block in blocks.items() if block}
