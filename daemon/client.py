@@ -225,7 +225,8 @@ def find(
     """Return where the requests of a client go."""
     stated = ledger or environment.get(LEDGER_DIR)
     folder = None if stated is None else Folder(Path(stated))
-    is_readable = folder is not None and folder.settings_file.exists()
+    # An agent may know the folder of a ledger that is closed to it.
+    is_readable = folder is not None and os.access(folder.settings_file, os.R_OK)
     meant = folder.settings().ledger if folder and is_readable else None
     tried = candidates(
         (AGENT, EVALUATOR),

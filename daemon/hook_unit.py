@@ -313,8 +313,8 @@ def _how_to_seal(settings: Settings, unit: list[str]) -> str:
     suite, template, id_, horizon = unit
     who = f" --as {settings.forecaster}" if settings.forecaster else ""
     return (
-        f"No forecast is sealed for this dispatch. Seal one first, then dispatch it "
-        f"again: the tool seal_forecast with the id {id_}, or `ledger seal --suite "
-        f"{suite} --template {template} --id {id_} --horizon {horizon}{who} "
-        "--probability P`"
+        f"No forecast is sealed for this dispatch, which is {id_}. Seal one first, then "
+        "dispatch it again: by the tool seal_forecast with that dispatch_key, in Python "
+        f"by `client.seal`, or by `ledger seal --suite {suite} --template {template} "
+        f"--id {id_} --horizon {horizon}{who} --probability P`"
     )
