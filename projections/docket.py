@@ -14,7 +14,6 @@ import numpy as np
 from ledger.errors import CorruptLogError
 from ledger.events import Forecast, ResolutionRecorded
 from ledger.projections.columns import (
-    NEVER,
     Flags,
     Integers,
     flags,
@@ -76,7 +75,10 @@ class Forecasts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Records(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One row a ResolutionRecorded. Those that do not count change nothing."""
+    """One row a ResolutionRecorded. Those that do not count change nothing.
+
+    `counts` is of neither a review nor what a compromised key signed.
+    """
 
     unit: Integers
     seq: Integers
@@ -86,6 +88,7 @@ class Records(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasons: Sequence[str | None]
     counts: Flags
     is_review: Flags
+    is_compromised: Flags
     is_pending: Flags
     is_of_other_question: Flags
     is_of_other_bar: Flags
@@ -199,6 +202,7 @@ def _forecasts(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Fo
 def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Records:
     unit, column = _columns(facts, RECORD_FACTS)
     is_review = flags(column["is_review"])
+    is_compromised = _compromised(column["entry"], frozen)
     bars = [question.acceptance_hash for question in units.questions]
     states_bar = flags([bar is not None for bar in column["bar"]])
     return Records(
@@ -208,8 +212,9 @@ def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Reco
         statuses=column["status"],
         outcomes=column["outcome"],
         reasons=column["reason"],
-        counts=~(is_review | _compromised(column["entry"], frozen)),
+        counts=~(is_review | is_compromised),
         is_review=is_review,
+        is_compromised=is_compromised,
         is_pending=flags([status == "PENDING" for status in column["status"]]),
         is_of_other_question=_differ(
             column["question_hash"], units.question_hashes, unit
@@ -233,7 +238,6 @@ def _differ(
 
 
 def _compromised(entries: Sequence[Payload], frozen: Frozen) -> Flags:
-    since = frozen.charters.compromised
-    if not since:
+    if not frozen.charters.compromised:
         return np.zeros(len(entries), dtype=np.bool_)
-    return flags([each.seq >= since.get(each.author_key, NEVER) for each in entries])
+    return flags([frozen.charters.is_void(each) for each in entries])

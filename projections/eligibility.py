@@ -91,6 +91,12 @@ def sealed_us(docket: Docket) -> Integers:
     return np.where(is_claimed, forecasts.created_us, forecasts.received_us)
 
 
+def breaks_none_but(broken: Integers, *rules: str) -> Flags:
+    """Mark the events that break no rule, or only some of these."""
+    others: Flags = broken & ~sum(BIT[rule] for rule in rules) == 0
+    return others
+
+
 def reasons(broken: Integers) -> list[str]:
     """Return the first rule that each event breaks; "" for none."""
     first = {

@@ -30,8 +30,9 @@ from ledger.projections.leakage import (
     Leaks,
     trained_in_holdout,
 )
-from ledger.projections.lineage import INITIAL, REVEAL, Lineage
+from ledger.projections.lineage import INITIAL, UPDATE, Lineage
 from ledger.projections.resolutions import Standings
+from ledger.projections.starts import shuts_out
 from ledger.projections.tables import FindingRow
 
 OTHER_BAR = "acceptance-hash-mismatch"
@@ -53,9 +54,10 @@ _SENTENCES = {
     CANARY: "a text of {who} holds a canary of the suite",
     "commitment-mismatch": "{who} reveals another vector than it committed to",
     "unmatched-timing": "{who} sealed at {moment}, long after another had",
-    "backdated": "{who} says it was made, or work started, long before receipt",
+    "backdated": "{who} says it was made, or work started, before receipt: long before, "
+    "or before a vector that counted until then",
     "resolved-early": "{who} resolved at {moment}, before the cut-off {cutoff}",
-    "amended": "{who} changed what stood before",
+    "amended": "{who} changed what had been said before",
     OTHER_BAR: "{who} applied another acceptance_hash than the question's",
 }
 
@@ -83,7 +85,7 @@ def _of_forecasts(hearing: Hearing) -> Iterator[FindingRow]:
         **{rule: broken & bit > 0 for rule, bit in eligibility.BIT.items()},
         **{test: leaked & bit > 0 for test, bit in LEAK_TESTS.items()},
         IN_HOLDOUT: trained_in_holdout(hearing.docket),
-        "commitment-mismatch": _is_unfaithful(hearing.lineage),
+        "commitment-mismatch": hearing.lineage.is_unfaithful,
         "unmatched-timing": _is_apart(hearing),
         "backdated": _is_backdated(hearing.docket, hearing.docket.forecasts),
     }
@@ -91,13 +93,6 @@ def _of_forecasts(hearing: Hearing) -> Iterator[FindingRow]:
     del claims[eligibility.HIDDEN]
     forecasts = hearing.docket.forecasts
     return _told(hearing, claims, forecasts, forecasts.names, hearing.sealed_us)
-
-
-def _is_unfaithful(lineage: Lineage) -> Flags:
-    """Mark reveals that show another vector than was committed to."""
-    unfaithful: Flags = lineage.kind == REVEAL
-    unfaithful[lineage.revealed[lineage.revealed >= 0]] = False
-    return unfaithful
 
 
 def _is_apart(hearing: Hearing) -> Flags:
@@ -142,34 +137,56 @@ def _of_records(hearing: Hearing) -> Iterator[FindingRow]:
     is_resolved = flags([status == "RESOLVED" for status in records.statuses])
     is_early = moment < units.cutoff_us[records.unit]
     claims = {
-        eligibility.COMPROMISED: ~records.counts & ~records.is_review,
+        eligibility.COMPROMISED: records.is_compromised,
         eligibility.OTHER_QUESTION: records.is_of_other_question,
         OTHER_BAR: records.is_of_other_bar,
         "resolved-early": records.counts & is_resolved & is_early,
         "backdated": _is_backdated(hearing.docket, records)
-        | _starts_backdated(hearing.docket),
+        | _starts_backdated(hearing.docket)
+        | _shuts_out(hearing),
         "amended": _is_amended(records),
     }
     return _told(hearing, claims, records, records.authors, moment)
 
 
-def _is_amended(records: Records) -> Flags:
-    """Mark records that change what the record before had said.
+def _shuts_out(hearing: Hearing) -> Flags:
+    """Mark PENDING records by which work had started before vectors that counted."""
+    is_sound = eligibility.breaks_none_but(
+        # A hidden vector may still be opened.
+        hearing.broken,
+        eligibility.AFTER_START,
+        eligibility.HIDDEN,
+    )
+    is_vector = hearing.lineage.kind <= UPDATE
+    return shuts_out(hearing.docket, hearing.sealed_us, is_sound & is_vector)
 
-    What follows a PENDING record says for the first time what happened; but when
-    work started, which bounds the forecasts, may have been said before.
+
+def _is_amended(records: Records) -> Flags:
+    """Mark records that change what had been said before, however long before.
+
+    An outcome is compared with the last outcome, also with one that was withdrawn. A
+    start of work, which bounds the forecasts, is compared with the last record that
+    stated one: a record without lifts none.
     """
     counting = np.flatnonzero(records.counts)
-    before, after = counting[:-1], counting[1:]
-    old, new = records.started_us[before], records.started_us[after]
-    moves_start = (old != NEVER) & (new != NEVER) & (old != new)
-    follows = records.unit[before] == records.unit[after]
     amended = np.zeros(len(records.seq), dtype=np.bool_)
-    amended[after] = follows & records.is_pending[before] & moves_start
-    closed = follows & ~records.is_pending[before]
-    for was, now in zip(before[closed].tolist(), after[closed].tolist(), strict=True):
-        amended[now] = _differ(records.event(was), records.event(now))
+    before, after = _neighbours(records, counting)
+    amended[after] = ~records.is_pending[before] & records.is_pending[after]
+    before, after = _neighbours(
+        records, counting[records.started_us[counting] != NEVER]
+    )
+    amended[after] |= records.started_us[before] != records.started_us[after]
+    before, after = _neighbours(records, counting[~records.is_pending[counting]])
+    for was, now in zip(before.tolist(), after.tolist(), strict=True):
+        amended[now] |= _differ(records.event(was), records.event(now))
     return amended
+
+
+def _neighbours(records: Records, rows: Integers) -> tuple[Integers, Integers]:
+    """Return those of the rows that another of the same unit follows, and that one."""
+    before, after = rows[:-1], rows[1:]
+    follows = records.unit[before] == records.unit[after]
+    return before[follows], after[follows]
 
 
 def _differ(old: ResolutionRecorded, new: ResolutionRecorded) -> bool:

@@ -4,14 +4,14 @@ The first ForecastSealed is the root; updates follow it, since the door lets an
 update attach to the chain's last vector only. A further ForecastSealed is a
 duplicate, but for the first that no compromised key signed: the chain begins again
 with it, so that a thief cannot seal a unit in place of its forecaster. A reveal
-opens a hidden vector and is none itself.
+opens a hidden vector and is none itself; a thief's opens nothing.
 """
 
 import msgspec
 import numpy as np
 
 from ledger import codec
-from ledger.events import ForecastUpdated
+from ledger.events import Forecast, ForecastUpdated
 from ledger.projections.columns import NEVER, Flags, Integers
 from ledger.projections.docket import Docket, Forecasts
 
@@ -23,13 +23,14 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True):
     """One row a forecast event: what it is in its chain, and what it follows.
 
     `parent` is the position of the chain's last vector before it. `revealed` is,
-    for a hidden vector, the row of the reveal that shows what was committed to;
-    -1 for any other.
+    for a hidden vector, the row of the reveal that opens it; -1 for any other.
+    `is_unfaithful` marks reveals that show another vector than was committed to.
     """
 
     kind: Integers
     parent: Integers
     revealed: Integers
+    is_unfaithful: Flags
 
 
 def lineage(docket: Docket) -> Lineage:
@@ -48,7 +49,13 @@ def lineage(docket: Docket) -> Lineage:
     last = np.maximum.accumulate(np.where(ordered <= UPDATE, position, 0))
     follows = (ordered == UPDATE) | (ordered == REVEAL)
     parent[order[follows]] = forecasts.seq[order[last[position[follows] - 1]]]
-    return Lineage(kind=kind, parent=parent, revealed=_revealed(forecasts))
+    shown = _shown(forecasts)
+    return Lineage(
+        kind=kind,
+        parent=parent,
+        revealed=_revealed(forecasts, shown),
+        is_unfaithful=forecasts.is_reveal & (shown < 0),
+    )
 
 
 def _chain_starts(forecasts: Forecasts, order: Integers) -> Flags:
@@ -63,28 +70,35 @@ def _chain_starts(forecasts: Forecasts, order: Integers) -> Flags:
     return starts
 
 
-def _revealed(forecasts: Forecasts) -> Integers:
-    """Return the reveal of each hidden vector that shows what was committed to."""
-    revealed = np.full(len(forecasts.seq), -1, dtype=np.int64)
-    sound = np.flatnonzero(forecasts.is_reveal & ~forecasts.is_compromised)
-    openers: dict[str | None, list[int]] = {}
-    for row in sound.tolist():
-        openers.setdefault(_opens(forecasts, row), []).append(row)
-    for row in np.flatnonzero(forecasts.is_hidden).tolist() if openers else ():
-        reveals = openers.get(forecasts.entries[row].event_id.hex(), ())
-        showing = (each for each in reveals if _shows(forecasts, row, each))
-        revealed[row] = next(showing, -1)
-    return revealed
+def _shown(forecasts: Forecasts) -> Integers:
+    """Return the hidden vector that each reveal shows as it was committed to, or -1."""
+    shown = np.full(len(forecasts.seq), -1, dtype=np.int64)
+    reveals = np.flatnonzero(forecasts.is_reveal).tolist()
+    if not reveals:
+        return shown
+    hidden = {
+        forecasts.entries[row].event_id.hex(): row
+        for row in np.flatnonzero(forecasts.is_hidden).tolist()
+    }
+    for row in reveals:
+        reveal = forecasts.event(row)
+        assert isinstance(reveal, ForecastUpdated)
+        opened = hidden.get(reveal.opens or "", -1)
+        if opened >= 0 and _shows(forecasts.event(opened), reveal):
+            shown[row] = opened
+    return shown
 
 
-def _shows(forecasts: Forecasts, row: int, reveal: int) -> bool:
-    hidden, shown = forecasts.event(row), forecasts.event(reveal)
-    assert isinstance(shown, ForecastUpdated)
+def _shows(hidden: Forecast, reveal: ForecastUpdated) -> bool:
     parent = hidden.parent if isinstance(hidden, ForecastUpdated) else None
-    committed = codec.commitment(shown, parent=parent, salt=shown.salt or "")
+    committed = codec.commitment(reveal, parent=parent, salt=reveal.salt or "")
     return committed == hidden.commitment
 
 
-def _opens(forecasts: Forecasts, row: int) -> str | None:
-    event = forecasts.event(row)
-    return event.opens if isinstance(event, ForecastUpdated) else None
+def _revealed(forecasts: Forecasts, shown: Integers) -> Integers:
+    """Return the first reveal of each hidden vector that no compromised key signed."""
+    revealed = np.full(len(forecasts.seq), -1, dtype=np.int64)
+    # Where a place is assigned to repeatedly, numpy keeps the last assignment.
+    opening = np.flatnonzero((shown >= 0) & ~forecasts.is_compromised)[::-1]
+    revealed[shown[opening]] = opening
+    return revealed

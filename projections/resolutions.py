@@ -18,6 +18,7 @@ from ledger.projections.columns import (
     taken,
 )
 from ledger.projections.docket import Docket
+from ledger.projections.starts import may_start
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +28,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     and of the first PENDING one; -1 where there is none. `outcome_place` is where
     the first record that is not PENDING stands. `published_us` is the earliest
     publication that a record states, `started_us` the start that the latest states
-    that may.
+    that may. `reviews` are those that no compromised key signed.
     """
 
     record: Integers
@@ -56,7 +57,7 @@ def standings(docket: Docket) -> Standings:
     records, size = docket.records, len(docket.units.number)
     unit, counting = records.unit, np.flatnonzero(records.counts)
     outcomes = counting[~records.is_pending[counting]]
-    stating = counting[_may_start(docket)[counting]]
+    stating = counting[may_start(docket)[counting]]
     first_outcome = first_of_each(size, unit, outcomes)
     # Whoever says no time of publication knew the outcome when they recorded it.
     known_us = np.where(
@@ -75,30 +76,10 @@ def standings(docket: Docket) -> Standings:
         published_us=least_of_each(
             size, unit[outcomes], records.published_us[outcomes]
         ),
-        reviews=np.bincount(unit[records.is_review], minlength=size),
+        reviews=np.bincount(
+            unit[records.is_review & ~records.is_compromised], minlength=size
+        ),
     )
-
-
-def _may_start(docket: Docket) -> Flags:
-    """Mark the records that say when work started, and may.
-
-    Who only opens questions could drop vectors that fared badly, by saying that work
-    had started before all of them: a later PENDING record states a start from the
-    receipt of the unit's first event on. What that first event states, every
-    forecaster knew. By claimed times nothing tells what was said later.
-    """
-    records, units = docket.records, docket.units
-    events = (docket.forecasts, records)
-    opened_us = least_of_each(
-        len(units.number),
-        np.concatenate([each.unit for each in events]),
-        np.concatenate([each.received_us for each in events]),
-    )[records.unit]
-    is_first = records.seq == units.number[records.unit]
-    is_bound = records.is_pending & ~is_first & ~units.is_claimed[records.unit]
-    is_stated = records.started_us != NEVER
-    may: Flags = is_stated & ~(is_bound & (records.started_us < opened_us))
-    return may
 
 
 def spans(

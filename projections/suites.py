@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ledger import codec, spelling
-from ledger.charters import compromised_keys
+from ledger.charters import compromised_keys, is_void
 from ledger.clock import SECONDS_MAX, micros, parse_instant
 from ledger.events import SuiteFrozen
 from ledger.ids import parse_version
@@ -29,6 +29,7 @@ class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True):
 
     seq: int
     received_us: int
+    author_key: bytes
     manifest: SuiteManifest
     suite_hash: str
     is_claimed: bool
@@ -60,6 +61,10 @@ class Charters:
         known, self.compromised = self.compromised, compromised_keys(self._stated)
         return self.compromised != known
 
+    def is_void(self, entry: Payload | SuiteVersion) -> bool:
+        """Tell whether the key that signed an entry, or froze a suite, was lost by then."""
+        return is_void(self.compromised, entry.author_key, entry.seq)
+
     def at(self, seq: int) -> CharterManifest:
         """Return the charter in force at a position."""
         return [manifest for since, manifest in self._stated if since <= seq][-1]
@@ -86,9 +91,7 @@ class Frozen:
         assert isinstance(event, SuiteFrozen)
         if isinstance(event.manifest, CharterManifest):
             return self.charters.adopt(entry.seq, event.manifest)
-        received_us = micros(parse_instant(entry.received_at))
-        version = suite_version(event.manifest, entry.seq, received_us)
-        self.suites[event.suite] = version
+        self.suites[event.suite] = suite_version(event.manifest, entry)
         return False
 
     def versions(self, suite: str) -> list[SuiteVersion]:
@@ -108,11 +111,12 @@ def successor_name(suite: str) -> str:
     return f"{name}@v{number + 1}"
 
 
-def suite_version(manifest: SuiteManifest, seq: int, received_us: int) -> SuiteVersion:
-    """Return a manifest made ready for judging, as frozen at a position."""
+def suite_version(manifest: SuiteManifest, entry: Payload) -> SuiteVersion:
+    """Return a manifest made ready for judging, as an entry froze it."""
     return SuiteVersion(
-        seq=seq,
-        received_us=received_us,
+        seq=entry.seq,
+        received_us=micros(parse_instant(entry.received_at)),
+        author_key=entry.author_key,
         manifest=manifest,
         suite_hash=codec.suite_hash(manifest),
         is_claimed=manifest.chronology == "claimed",

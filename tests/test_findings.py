@@ -351,6 +351,121 @@ def test_a_start_of_work_that_was_said_while_pending_may_not_move_unseen(
     assert found(history) == flagged
 
 
+# Each record is a status and what it states; a start of work, or a publication, by how
+# much it is after that of the story. What is flagged is told by the number of the record.
+COST = {
+    "unit": "USD",
+    "levels": ["0.25", "0.5", "0.75"],
+    "interpolate": False,
+    "scale": "1",
+    "underage": "3",
+    "overage": "1",
+}
+Said = tuple[str, dict[str, Any]]
+BLANK: Said = ("PENDING", {})
+STARTED: Said = ("PENDING", {"started_at": NOTHING})
+PASSED: Said = ("RESOLVED", {"outcome": "pass"})
+FAILED: Said = ("RESOLVED", {"outcome": "fail"})
+
+
+def also(said: Said, **stated: Any) -> Said:
+    """Return a record that states more."""
+    return said[0], {**said[1], **stated}
+
+
+DETOURS: dict[str, tuple[list[Said], list[int]]] = {
+    "a start, a blank, and another start": (
+        [STARTED, BLANK, also(PASSED, started_at=SECOND)],
+        [2],
+    ),
+    "a start, blanks, and another start while it is pending": (
+        [STARTED, BLANK, BLANK, also(BLANK, started_at=-MICROSECOND), PASSED],
+        [3],
+    ),
+    "a start, a blank, and the same start": (
+        [STARTED, BLANK, also(PASSED, started_at=NOTHING)],
+        [],
+    ),
+    "a start that is moved to and fro": (
+        [STARTED, also(BLANK, started_at=SECOND), BLANK, STARTED, PASSED],
+        [1, 3],
+    ),
+    "a first start after blanks": ([BLANK, BLANK, STARTED, PASSED], []),
+    "another outcome after a withdrawal": ([FAILED, BLANK, PASSED], [1, 2]),
+    "the same outcome after a withdrawal": ([PASSED, BLANK, PASSED], [1]),
+    "a withdrawal that is said twice": ([PASSED, BLANK, BLANK, PASSED], [1]),
+    "another outcome after a withdrawal that is said twice": (
+        [PASSED, BLANK, BLANK, FAILED],
+        [1, 3],
+    ),
+    "a start that a withdrawal drops": (
+        [also(PASSED, started_at=NOTHING), BLANK, PASSED],
+        [1, 2],
+    ),
+    "a start that a withdrawal moves": (
+        [
+            also(PASSED, started_at=NOTHING),
+            also(BLANK, started_at=SECOND),
+            also(PASSED, started_at=SECOND),
+        ],
+        [1, 2],
+    ),
+    "a publication that a withdrawal drops": (
+        [also(PASSED, published_at=NOTHING), BLANK, PASSED],
+        [1, 2],
+    ),
+    "another publication after a withdrawal": (
+        [
+            also(PASSED, published_at=NOTHING),
+            BLANK,
+            also(PASSED, published_at=-MICROSECOND),
+        ],
+        [1, 2],
+    ),
+    "another number after a withdrawal": (
+        [also(PASSED, values={"cost": "1"}), BLANK, also(PASSED, values={"cost": "2"})],
+        [1, 2],
+    ),
+    "the same number after a withdrawal": (
+        [also(PASSED, values={"cost": "1"}), BLANK, also(PASSED, values={"cost": "1"})],
+        [1],
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "flagged"), DETOURS.values(), ids=DETOURS)
+def test_no_detour_hides_that_what_had_been_said_was_changed(
+    said: list[Said], flagged: list[int]
+) -> None:
+    history = History(quantities={"cost": COST})
+    question = history.question()
+    history.seal(question)
+    history.wait(hours=3)
+    at, first = history.now - SECOND, history.size()
+    for status, stated in said:
+        moments = {
+            name: at + by if isinstance(by, timedelta) else by
+            for name, by in stated.items()
+        }
+        history.record(question, status, author="resolver", **moments)
+    assert found(history) == [(first + number, "amended") for number in flagged]
+
+
+def test_a_thief_s_record_is_none_that_could_be_amended() -> None:
+    history = History()
+    question = history.question()
+    history.seal(question)
+    history.wait(hours=3)
+    stolen = history.size()
+    history.resolve(question, "fail")
+    lost = {"resolver": stolen}
+    history.add(
+        history.charter(2, keys={"resolver": "resolver#2"}, compromised_since=lost)
+    )
+    history.resolve(question, "pass", key="resolver#2")
+    assert found(history) == [(stolen, "compromised-key")]
+
+
 @pytest.mark.parametrize(
     ("by", "counts"), [(NOTHING, 0), (-MICROSECOND, 1)], ids=["at", "before"]
 )
@@ -402,6 +517,88 @@ def test_a_start_that_is_stated_long_after_it_is_flagged(
     history.wait(minutes=30)
     history.open(question, started_at=history.now - age)
     assert found(history) == flagged
+
+
+# --- A start of work that shuts out what counted ------------------------------------------
+
+
+class Shutting(NamedTuple):
+    """What was sealed, and a later record that states a start of work."""
+
+    seal: Callable[[History, Any], object]
+    status: str = "PENDING"
+    starts: timedelta = NOTHING
+    before: timedelta | None = None
+    claimed: bool = False
+
+
+def sealed(history: History, question: Any) -> None:
+    history.seal(question)
+
+
+def sealed_hidden(history: History, question: Any) -> None:
+    history.seal(question, "", commitment=OTHER)
+
+
+def sealed_late(history: History, question: Any) -> None:
+    history.now = question.cutoff_at + SECOND
+    history.seal(question)
+
+
+def sealed_under_another_hash(history: History, question: Any) -> None:
+    history.seal(question, suite_hash=OTHER)
+
+
+SHUT_OUT: dict[str, tuple[Shutting, bool]] = {
+    "it began when the vector was sealed": (Shutting(sealed), True),
+    "it began just after": (Shutting(sealed, starts=MICROSECOND), False),
+    "the vector is hidden, and may be opened": (Shutting(sealed_hidden), True),
+    "the vector was late": (Shutting(sealed_late), False),
+    "the vector is of another suite": (Shutting(sealed_under_another_hash), False),
+    "the same start was stated before": (Shutting(sealed, before=NOTHING), False),
+    "a later start was stated before": (Shutting(sealed, before=MICROSECOND), True),
+    "a resolver says it with the outcome": (Shutting(sealed, status="RESOLVED"), False),
+    "by claims nothing tells what was said later": (
+        Shutting(sealed, claimed=True),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("case", "flagged"), SHUT_OUT.values(), ids=SHUT_OUT)
+def test_who_states_a_start_that_shuts_out_a_vector_is_named(
+    case: Shutting, *, flagged: bool
+) -> None:
+    claimed = {"run_class": "exploratory", "statistics__looks": []}
+    history = History(chronology="claimed", **claimed) if case.claimed else History()
+    question = history.question()
+    if case.before is None:
+        history.open(question)
+    else:
+        history.open(question, started_at=history.now + SECOND + case.before)
+    case.seal(history, question)
+    at, seq = history.now - SECOND, history.size()
+    outcome = "pass" if case.status == "RESOLVED" else None
+    history.record(
+        question,
+        case.status,
+        author="resolver",
+        outcome=outcome,
+        started_at=at + case.starts,
+    )
+    assert ((seq, "backdated") in found(history)) == flagged
+
+
+def test_a_start_between_two_vectors_is_in_force_and_named_at_its_record() -> None:
+    history = History()
+    question = history.question()
+    history.open(question)
+    history.seal(question)
+    began = history.now
+    history.seal(question, forecaster="rival")
+    history.open(question, started_at=began)
+    assert eligible(history.folded()) == [1, 0]
+    assert found(history) == [(4, "after-start"), (5, "backdated")]
 
 
 @pytest.mark.parametrize(("after", "counts"), [(NOTHING, 0), (-MICROSECOND, 1)])
