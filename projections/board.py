@@ -63,6 +63,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     `past` is by the answers of its questions. `traits` has the suite's own units
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
+    `is_stolen` says that the key that froze it was compromised by then.
     `tuned` are the periods that this version or an earlier one tuned on, `resolved` is
     how many declared units have an outcome. The first of these to have one only train,
     as many as `min_training` says: here they have none.
@@ -72,6 +73,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     as_of_us: int
     superseded_us: int | None
     custody: str
+    is_stolen: bool
     units: Units
     vectors: Vectors
     quantities: dict[str, Quantity]
@@ -105,6 +107,7 @@ def read_board(
         as_of_us=as_of_us,
         superseded_us=None if successor is None else successor.received_us,
         custody=frozen.charters.at(last_seq).custody,
+        is_stolen=frozen.charters.is_void(suite),
         units=msgspec.structs.replace(units, outcome=outcome),
         vectors=vectors,
         quantities=read_quantities(connection, suite, units, vectors.seq),

@@ -12,7 +12,7 @@ from ledger.collecting import uncollected
 from ledger.errors import CorruptLogError
 from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
-from ledger.projections.lapses import ClockReading, lapsed
+from ledger.projections.lapses import ClockReading, frozen_by_thieves, lapsed
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource, read
 from ledger.projections.suites import Frozen

@@ -22,6 +22,7 @@ LABELS = {
     "claimed": "lateness and baselines go by the authors' own times",
     "forecaster_owned": "the forecaster brought questions itself: never official",
     "shared_custody": "one user holds the keys of several roles",
+    "compromised_key": "the suite was frozen with a key that was compromised by then",
     "not_for_score": "the run is for power or debugging",
     "oracle": "knows what no forecaster can know: never a baseline",
     "under_covered": "fewer units are covered than `coverage.minimum` demands, "
@@ -55,6 +56,7 @@ def labels(
         "claimed": board.suite.is_claimed,
         "forecaster_owned": _is_forecaster_owned(about),
         "shared_custody": board.custody == "shared",
+        "compromised_key": board.is_stolen,
         "not_for_score": manifest.run_purpose != "score",
         "oracle": about.entrant.competitor.layer == "oracle",
         # Of no units nothing can be said.

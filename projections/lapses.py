@@ -1,4 +1,4 @@
-"""Findings that no single unit shows: what the ledger's clock did, what time brought.
+"""Findings that no single unit shows: of the ledger's clock, of what was frozen, of time.
 
 The clock's depend on two neighbours of the log. The others depend on how far a
 suite's time has come: on its `as_of`, which is when its last event was received.
@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from ledger.clock import SECONDS_MAX, from_micros, instant_text, micros
-from ledger.projections.payloads import Payload
-from ledger.projections.suites import HOUR_US, SECOND_US, SuiteVersion
+from ledger.projections.eligibility import COMPROMISED
+from ledger.projections.payloads import Payload, read_whole
+from ledger.projections.suites import HOUR_US, SECOND_US, Charters, SuiteVersion
 from ledger.projections.tables import FindingRow
 
 CLOCK_SKEW = "clock-skew"
@@ -52,6 +53,21 @@ def _skewed(entry: Payload) -> FindingRow:
             "clock had stepped back"
         ),
     )
+
+
+def frozen_by_thieves(
+    entries: Iterable[Payload], charters: Charters
+) -> Iterator[FindingRow]:
+    """Yield what a compromised key froze: it is in force, and nobody need believe it."""
+    for entry in filter(charters.is_void, entries):
+        event = read_whole(entry.payload)
+        yield FindingRow(
+            seq=entry.seq,
+            rule=COMPROMISED,
+            unit=None,
+            subject=event.suite,
+            message=f"{event.author} signed with a key that was compromised by then",
+        )
 
 
 def lapsed(

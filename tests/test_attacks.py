@@ -268,6 +268,25 @@ def move_the_start_of_work(history: History) -> None:
     history.resolve(question, acceptance_hash=BAR, started_at=question.cutoff_at)
 
 
+def move_the_start_of_work_by_a_detour(history: History) -> None:
+    question = history.question(acceptance_hash=BAR)
+    history.open(question, started_at=history.now)
+    history.seal(question)
+    history.record(question, "PENDING")
+    history.now = question.cutoff_at + timedelta(hours=1)
+    history.resolve(question, acceptance_hash=BAR, started_at=question.cutoff_at)
+
+
+def start_work_before_what_fared_badly(history: History) -> None:
+    question = asked(history)
+    history.seal(question, "0.9", forecaster="rival")
+    began = history.now
+    history.seal(question, "0.1")
+    history.wait(minutes=30)
+    history.record(question, "PENDING", started_at=began)
+    judged(history, question)
+
+
 def review_oneself(history: History) -> None:
     question = asked(history)
     history.wait(hours=3)
@@ -411,7 +430,7 @@ ATTACKS: dict[str, tuple[Attack, Shown]] = {
     ),
     "nor is one by way of a withdrawal": (
         withdraw_and_say_otherwise,
-        Shown(findings=("amended",), counts={"scored": 1}),
+        Shown(findings=("amended", "amended"), counts={"scored": 1}),
     ),
     "an outcome cannot be published after its receipt": (
         publish_tomorrow,
@@ -424,6 +443,16 @@ ATTACKS: dict[str, tuple[Attack, Shown]] = {
     "a start of work that is moved to let a forecast in is named": (
         move_the_start_of_work,
         Shown(findings=("amended",), counts={"scored": 1}),
+    ),
+    "nor does it move unseen by way of a record that states none": (
+        move_the_start_of_work_by_a_detour,
+        Shown(findings=("amended",), counts={"scored": 1}),
+    ),
+    "a start that shuts a forecast out is named at the record that states it": (
+        start_work_before_what_fared_badly,
+        Shown(
+            findings=("after-start", "backdated"), counts={"eligible": 0, "missing": 1}
+        ),
     ),
     "nobody reviews itself": (review_oneself, Shown(refused="own-review")),
     "a rule that changes in mid-flight changes nothing that is in the air": (
@@ -615,6 +644,68 @@ def test_a_chain_that_begins_again_goes_on_from_its_forecasters_own_seal() -> No
         ("update", 4, None),
         ("duplicate", None, "duplicate-unit"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "is_late", "reviewed", "told"),
+    [
+        ("reviewer", False, 0, ("compromised-key",)),
+        ("reviewer", True, 1, ()),
+        ("reviewer#2", False, 1, ()),
+    ],
+    ids=["from then on", "before", "with the next key"],
+)
+def test_a_thief_s_review_is_flagged_and_not_counted(
+    key: str, *, is_late: bool, reviewed: int, told: tuple[str, ...]
+) -> None:
+    history = History()
+    question = history.question()
+    history.seal(question)
+    history.wait(hours=3)
+    recorded = history.resolve(question)
+    lost = {"reviewer": history.size() + is_late}
+    theft = history.charter(2, compromised_since=lost, keys={"reviewer": "reviewer#2"})
+    review = {"author": "reviewer", "supersedes": None, "confirms": recorded}
+    if key == "reviewer":
+        history.resolve(question, **review)
+        history.add(theft)
+    else:
+        history.add(theft)
+        history.resolve(question, **review, key=key)
+    assert row(history)["counts"]["reviewed"] == reviewed
+    assert findings(history) == told
+
+
+@pytest.mark.parametrize("stretch", [1, 2, 20])
+@pytest.mark.parametrize(
+    ("since", "is_stolen"), [(1, True), (2, False)], ids=["from then on", "after"]
+)
+def test_a_suite_that_a_thief_froze_is_flagged_and_its_rows_say_so(
+    since: int, stretch: int, *, is_stolen: bool
+) -> None:
+    history = History()
+    history.seal(history.question())
+    assert "compromised_key" not in row(history)["labels"]
+    lost, key = {"evaluator": since}, {"evaluator": "evaluator#2"}
+    history.add(history.charter(2, compromised_since=lost, keys=key))
+    history.wait(hours=3)
+    history.seal(history.question("d-2"))
+    assert ("compromised_key" in row(history)["labels"]) == is_stolen
+    tables = Tables()
+    Fold(tables, history, stretch=stretch).catch_up()
+    told = tables.connection.execute("SELECT seq, rule, unit, subject FROM findings")
+    expected = [(1, "compromised-key", None, "history@v1")] if is_stolen else []
+    assert told.fetchall() == expected
+
+
+def test_a_charter_that_a_thief_signed_is_flagged() -> None:
+    history = History()
+    history.add(history.charter(2))
+    lost, key = {"root": 2}, {"root": "root#2"}
+    history.add(history.charter(3, compromised_since=lost, keys=key))
+    told = history.folded().connection.execute("SELECT seq, rule FROM findings")
+    # The one that says so was signed with the same key: with no other could it be.
+    assert told.fetchall() == [(2, "compromised-key"), (3, "compromised-key")]
 
 
 def test_a_seal_counts_from_when_the_one_before_it_is_found_to_be_a_thiefs() -> None:
