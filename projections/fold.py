@@ -89,7 +89,8 @@ class Fold:
         self._tables.outdate(start)
         self._judge(stretch.groups)
         self._note_suites(stretch)
-        self._tables.insert("findings", clock.findings)
+        stolen = frozen_by_thieves(stretch.frozen, self.frozen.charters)
+        self._tables.insert("findings", [*clock.findings, *stolen])
         self._note_lapses(stretch)
         return stop - start
 
