@@ -254,4 +254,25 @@ VIEWS = {
             f.brier_sum, f.picobits, f.picobits_clipped, f.piconats_clipped
         FROM forecasts f JOIN questions q USING (unit)
         WHERE f.brier_sum IS NOT NULL""",
+    "metrics": """
+        SELECT r.suite, r.forecaster, r.slot, r.horizon, r.slice, s.key AS metric,
+            json_extract(s.value, '$.value') AS value,
+            json_extract(s.value, '$.exact') AS exact,
+            json_extract(s.value, '$.lo') AS lo, json_extract(s.value, '$.hi') AS hi,
+            json_extract(s.value, '$.n') AS n,
+            json_extract(s.value, '$.reason') AS reason,
+            json_extract(s.value, '$.ci_reason') AS ci_reason
+        FROM rows r, json_each(r.row, '$.scores') s
+        ORDER BY r.suite, r.place, s.key""",
+    "calibration_bins": """
+        SELECT r.suite, r.forecaster, r.slot, r.horizon, r.slice,
+            json_extract(r.row, '$.reliability.binning') AS binning,
+            json_extract(b.value, '$.bin') AS bin, json_extract(b.value, '$.n') AS n,
+            json_extract(b.value, '$.ones') AS ones,
+            json_extract(b.value, '$.mean_p') AS mean_p,
+            json_extract(b.value, '$.rate') AS rate,
+            json_extract(b.value, '$.lo') AS lo, json_extract(b.value, '$.hi') AS hi,
+            json_extract(b.value, '$.is_small') AS is_small
+        FROM rows r, json_each(r.row, '$.reliability.bins') b
+        ORDER BY r.suite, r.place, bin""",
 }
