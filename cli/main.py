@@ -51,6 +51,8 @@ def _hook(arguments: list[str]) -> None:
     """Answer the payload of an agent runtime, and end at once."""
     from ledger.daemon.hook import answer
 
+    # Whatever is written, here or in the ledger's folder, is this user's alone.
+    os.umask(0o077)
     made = answer(arguments)
     _write(_STDERR, made.said)
     # A block that cannot be said on stdout is said by the exit status.
