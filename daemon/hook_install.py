@@ -41,7 +41,6 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     folder: str
     file: str
     matchers: Mapping[str, str | None]
-    has_arguments: bool  # whether a command's arguments stand apart from it
     after: str  # what its user has to do
 
 
@@ -57,7 +56,6 @@ RUNTIMES = {
             "PostToolUseFailure": _CLAUDE_TOOLS,
             "SubagentStop": None,
         },
-        has_arguments=True,
         after="Sessions that are open take it up when they are started again.",
     ),
     "codex": Runtime(
@@ -70,7 +68,6 @@ RUNTIMES = {
             "PostToolUse": _CODEX_TOOLS,
             "SubagentStop": None,
         },
-        has_arguments=False,
         after="Codex runs it once you have trusted it there with /hooks.",
     ),
 }
@@ -212,10 +209,13 @@ def _with(
     for event, matcher in runtime.matchers.items():
         # Only before a dispatch may a hook say no.
         words = call(program, place.settings, fail if event == _GATE else OPEN)
-        handler: dict[str, Any] = {"type": "command", "command": shlex.join(words)}
-        if runtime.has_arguments:
-            handler |= {"command": words[0], "args": words[1:]}
-        handler["timeout"] = TIMEOUT_SECONDS
+        # As one line for a shell: a runtime too old for arguments that stand apart would
+        # call the bare program, whose exit status for that is a block.
+        handler = {
+            "type": "command",
+            "command": shlex.join(words),
+            "timeout": TIMEOUT_SECONDS,
+        }
         group = {"matcher": matcher} if matcher else {}
         hooks[event] = [*hooks.get(event, []), {**group, "hooks": [handler]}]
     return {**made, "hooks": hooks}

@@ -87,19 +87,11 @@ class Journal:
 
     def claim(self, unit: list[str], place: str) -> bool:
         """Take a name for the unit of a run; tell whether it is that run's."""
-        made = _in(self._folder, "units")
-        _make(made)
-        claim = _in(made, _name(unit))
-        try:
-            handle = os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            with open(claim, encoding="utf-8") as file:
-                return file.read() == os.path.basename(place)
-        try:
-            os.write(handle, os.path.basename(place).encode())
-        finally:
-            os.close(handle)
-        return True
+        folder = _in(self._folder, "units")
+        _make(folder)
+        claim = _in(folder, _name(unit))
+        own = {"run": os.path.basename(place)}
+        return self.keep(claim, dict(own)) == own
 
     def release(self, unit: list[str]) -> None:
         """Give a unit's name back: nothing was sealed under it."""

@@ -107,10 +107,15 @@ def test_a_lost_answer_does_not_double_a_seal(stage: Stage) -> None:
     assert len(stage.about("d-lost")) == 2
 
 
-def test_what_is_delivered_twice_at_once_is_sealed_once(stage: Stage) -> None:
+@pytest.mark.parametrize("name", ["d-at-once", ""])
+def test_what_is_delivered_twice_at_once_is_sealed_once(
+    stage: Stage, name: str
+) -> None:
     hook = stage.installed("at-once")
     words = (*PROGRAM, "hook", "--config", str(hook.file), "--fail", "closed")
-    payload = json.dumps(dispatch("d-at-once")).encode()
+    said = dispatch(name, task="At once", run={"session": "s", "key": "at-once"})
+    payload = json.dumps(said).encode()
+    unit = name or f"task-{sha256(b'At once').hexdigest()}"
     both = [
         subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for _ in range(4)
@@ -122,7 +127,7 @@ def test_what_is_delivered_twice_at_once_is_sealed_once(stage: Stage) -> None:
     said = [json.loads(each.communicate()[0]) for each in both]
     assert {each["decision"] for each in said} == {"allow"}
     assert len({each["event_id"] for each in said}) == 1
-    assert len(stage.about("d-at-once")) == 2
+    assert len(stage.about(unit)) == 2
 
 
 @pytest.mark.parametrize(
