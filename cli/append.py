@@ -59,7 +59,7 @@ def append(
     refused = appended = 0
     with (
         opened(file) as (source, beside, size),
-        writing(folder) as writer,
+        writing(folder, alone=atomic) as writer,
         Appender(writer, folder, ring, beside, clock()) as appender,
     ):
         for answers in _answered(appender, source, size, atomic=atomic):

@@ -12,13 +12,14 @@ from pathlib import Path
 from ledger.cli.options import LEDGER_DIR
 from ledger.clock import Clock, steady_seconds, system_clock
 from ledger.daemon import homes
-from ledger.errors import RefusedError, UsageError
+from ledger.errors import RefusedError, UncheckableError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key, read_keys
 from ledger.keys.signing import SignerKey
 from ledger.log import Reader, open_reader, open_writer
 from ledger.writer import Writer
 
+_DAEMON_SECONDS = 60
 LOG_KEY_LOST = (
     "the log's own key is made once and no other goes on with its log, so restore it "
     "from the backup"
@@ -91,6 +92,10 @@ class KeyRing:
         """Tell whether the key of a principal is at hand."""
         return name in self._keys
 
+    def all(self) -> dict[str, SignerKey]:
+        """Return every key at hand, by the names of their principals."""
+        return dict(self._keys)
+
     def get(self, name: str) -> SignerKey | None:
         """Return the key of a principal, or None."""
         return self._keys.get(name)
@@ -109,17 +114,51 @@ class KeyRing:
 
 
 @contextmanager
-def writing(folder: Folder) -> Iterator[Writer]:
-    """Take the ledger's lock for one command, and give its writer."""
-    log_key = read_key(folder.log_key, LOG_KEY_LOST)
-    with open_writer(
+def writing(folder: Folder, *, alone: bool = False) -> Iterator[Writer]:
+    """Take the ledger's lock for one command, and give its writer.
+
+    Where the ledger's daemon has the lock, the writer is one that hands each event to
+    it; unless the command must be able to take back what it staged, and be `alone`.
+    """
+    try:
+        writer = _own_writer(folder)
+    except UsageError:
+        remote = _daemons_writer(folder, alone=alone)
+        if remote is None:
+            raise
+        writer = remote
+    with writer:
+        yield writer
+
+
+def _own_writer(folder: Folder) -> Writer:
+    return open_writer(
         folder,
-        log_key,
+        read_key(folder.log_key, LOG_KEY_LOST),
         clock=clock(),
         state_home=state_home(),
         steady=steady_seconds,
-    ) as writer:
-        yield writer
+    )
+
+
+def _daemons_writer(folder: Folder, *, alone: bool) -> Writer | None:
+    """Return a writer that goes through the ledger's daemon; None where none answers."""
+    from ledger.daemon.calling import Caller, answering, sockets_of
+    from ledger.daemon.remote import RemoteWriter
+
+    try:
+        sockets = sockets_of(folder, None, os.environ)
+        path, greeting = answering(folder, sockets, seconds=_DAEMON_SECONDS)
+    except UncheckableError:
+        return None
+    if alone:
+        msg = (
+            f"the daemon at {path} (process {greeting['pid']}) writes to {folder.path}, "
+            "and takes nothing back: leave --atomic out, or stop it first with "
+            f"`ledger daemon stop --ledger {folder.path}`"
+        )
+        raise UsageError(msg)
+    return RemoteWriter(folder, Caller(path, seconds=_DAEMON_SECONDS), clock())
 
 
 @contextmanager

@@ -43,43 +43,66 @@ def sockets_of(
     return list(dict.fromkeys([*(str(own[side].path) for side in sides), *tried]))
 
 
-def ask(
-    path: str,
-    method: str,
-    params: Mapping[str, object] | None = None,
-    *,
-    seconds: int,
-) -> Any:  # noqa: ANN401 - any result
-    """Return what the daemon at a socket answers within so many seconds.
+class Caller:
+    """One connection to a daemon: a question, its answer, and the next."""
 
-    Raises `UncheckableError` where nobody answers, and `FaultAnsweredError` for an
-    error.
-    """
-    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+    def __init__(self, path: str, *, seconds: int) -> None:
+        """Connect; each answer may take so many seconds.
+
+        Raises `UncheckableError` where nobody listens.
+        """
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(seconds)
+        try:
+            self._socket.connect(path)
+        except OSError as error:
+            self._socket.close()
+            raise _unanswered(path, error) from error
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+    def ask(self, method: str, params: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - any result
+        """Return what the daemon answers.
+
+        Raises `UncheckableError` where no answer comes, and `FaultAnsweredError` for an
+        error.
+        """
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+        try:
+            self._socket.sendall(msgspec.json.encode(request) + b"\n")
+            answer = msgspec.json.decode(self._line())
+        except (OSError, msgspec.DecodeError) as error:
+            raise _unanswered(self._path, error) from error
+        if "error" in answer:
+            fault = answer["error"]
+            raise FaultAnsweredError(fault["code"], fault["message"], fault["data"])
+        return answer["result"]
+
+    def _line(self) -> bytes:
+        found = bytearray()
+        while not found.endswith(b"\n"):
+            chunk = self._socket.recv(_CHUNK)
+            if not chunk or len(found) > _BYTES_MAX:
+                raise ConnectionError("the answer does not end")
+            found += chunk
+        return bytes(found)
+
+
+def _unanswered(path: str, error: Exception) -> UncheckableError:
+    reason = getattr(error, "strerror", None) or error
+    return UncheckableError(f"no daemon answers at {path}: {reason}")
+
+
+def ask(path: str, method: str, *, seconds: int) -> Any:  # noqa: ANN401 - any result
+    """Return what the daemon at a socket answers to one question; raise as `Caller`."""
+    caller = Caller(path, seconds=seconds)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-            caller.settimeout(seconds)
-            caller.connect(path)
-            caller.sendall(msgspec.json.encode(request) + b"\n")
-            answer = msgspec.json.decode(_line(caller))
-    except (OSError, msgspec.DecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        msg = f"no daemon answers at {path}: {reason}"
-        raise UncheckableError(msg) from error
-    if "error" in answer:
-        fault = answer["error"]
-        raise FaultAnsweredError(fault["code"], fault["message"], fault["data"])
-    return answer["result"]
-
-
-def _line(caller: socket.socket) -> bytes:
-    found = bytearray()
-    while not found.endswith(b"\n"):
-        chunk = caller.recv(_CHUNK)
-        if not chunk or len(found) > _BYTES_MAX:
-            raise ConnectionError("the answer does not end")
-        found += chunk
-    return bytes(found)
+        return caller.ask(method)
+    finally:
+        caller.close()
 
 
 def answering(

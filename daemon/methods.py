@@ -25,6 +25,7 @@ from ledger.daemon.opening import (
     found_unit,
     proposed,
     require_seals,
+    stored_unit,
 )
 from ledger.daemon.protocol import (
     BAD_PARAMS,
@@ -45,6 +46,7 @@ from ledger.daemon.protocol import (
     ProofOf,
     RowsOf,
     UnitNamed,
+    UnitStored,
     fault_line,
     not_placed,
     placed,
@@ -127,6 +129,7 @@ class Methods:
             "rows": self._rows,
             "status": self._status,
             "unit": self._unit,
+            "unit_state": self._unit_state,
         }
 
     @property
@@ -231,6 +234,10 @@ class Methods:
         name = unit_name(named.suite, named.template, named.id, named.horizon)
         look = partial(found_unit, suite=named.suite, name=name)
         self._submit(call, Look(ask=look), _found)
+
+    def _unit_state(self, call: Call) -> None:
+        asked = call.read(UnitStored)
+        self._submit(call, Look(ask=partial(stored_unit, asked=asked)), _found)
 
     def _question(self, call: Call) -> None:
         asked = call.read(Asked)

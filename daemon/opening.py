@@ -14,7 +14,7 @@ import msgspec
 
 from ledger import canonical, codec
 from ledger.clock import Clock, instant_text
-from ledger.daemon.protocol import BAD_PARAMS, Asked, FaultError
+from ledger.daemon.protocol import BAD_PARAMS, Asked, FaultError, UnitStored
 from ledger.daemon.settings import Opening
 from ledger.errors import RefusedError
 from ledger.events import Question, ResolutionRecorded
@@ -276,6 +276,13 @@ def found_unit(state: State, suite: str, name: str) -> Found | None:
             name: chain.end(state.lost).event_id for name, chain in unit.chains.items()
         },
     )
+
+
+def stored_unit(state: State, asked: UnitStored) -> Unit | None:
+    """Return a unit as the rules keep it, for a program that drafts what comes next."""
+    if asked.name is not None:
+        return state.units.named(asked.name)
+    return state.unit_of(asked.suite, asked.question_hash or "")
 
 
 def proposed(state: State, openings: Openings, asked: Asked) -> dict[str, object]:

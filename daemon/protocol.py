@@ -68,6 +68,14 @@ class UnitNamed(Params, frozen=True, kw_only=True):
     horizon: str
 
 
+class UnitStored(Params, frozen=True, kw_only=True):
+    """`unit_state`: a unit as the rules keep it, by its name or by a question's hash."""
+
+    suite: str
+    name: str | None = None
+    question_hash: str | None = None
+
+
 class Asked(Params, frozen=True, kw_only=True):
     """`question`: which question the daemon would open under these names.
 

@@ -1,0 +1,120 @@
+"""Commands that write while a daemon has the lock: they go through it, or say why not."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from ledger.durable import lock
+from ledger.suite_template import new_suite
+from tests.served import Served, served
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Served]:
+    with served() as found:
+        yield found.start()
+
+
+def draft(kind: str, author: str, **fields: object) -> str:
+    named = {"suite": "workshop@v1", "template": "dispatch-pass", "horizon": "24h"}
+    return json.dumps({"type": kind, "author": author, **named, **fields})
+
+
+def opening(name: str) -> str:
+    question = {
+        "template": "dispatch-pass", "id": name, "horizon": "24h", "opened_at": "now",
+        "cutoff_at": "+1h", "resolve_by": "+24h", "acceptance_hash": "ab" * 32,
+    }  # fmt: skip
+    return json.dumps(
+        {
+            "type": "ResolutionRecorded", "author": "dispatcher", "suite": "workshop@v1",
+            "status": "PENDING", "question": question,
+        }
+    )  # fmt: skip
+
+
+def test_drafts_go_through_it_each_after_the_one_before(daemon: Served) -> None:
+    lines = [
+        opening("a"),
+        draft("ForecastSealed", "forecaster", forecaster="native", id="a",
+              probabilities={"pass": 0.8, "fail": 0.2}),
+        draft("ForecastUpdated", "forecaster", forecaster="native", id="a",
+              probabilities={"pass": 0.7, "fail": 0.3}),
+        draft("ForecastUpdated", "forecaster", forecaster="native", id="none",
+              probabilities={"pass": 0.7, "fail": 0.3}),
+        draft("ResolutionRecorded", "resolver", id="a", status="RESOLVED", outcome="pass",
+              acceptance_hash="ab" * 32, source="log"),
+    ]  # fmt: skip
+    done = daemon.command("append", "-", "--json", stdin="\n".join(lines))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each.get("error", {}).get("code") for each in answers] == [
+        None, None, None, "unknown-question", None,
+    ], done.stdout + done.stderr  # fmt: skip
+    first = answers[0]["seq"]
+    assert [each["seq"] for each in answers if "seq" in each] == list(
+        range(first, first + 4)
+    )
+    assert done.returncode == 2
+
+
+def test_commands_for_one_event_go_through_it(daemon: Served) -> None:
+    opened = daemon.command("append", "-", "--json", stdin=opening("b"))
+    assert opened.returncode == 0, opened.stdout
+    unit = ("--id", "b")
+    steps = [
+        ("seal", *unit, "-p", "0.8"),
+        ("update", *unit, "-p", "0.6"),
+        ("resolve", *unit, "--outcome", "pass", "--acceptance", "ab" * 32),
+    ]
+    for words in steps:
+        done = daemon.command(*words, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+    receipts = [json.loads(done.stdout)]
+    assert receipts[0]["checkpoint"].startswith("example.org/workshop\n")
+    again = daemon.command("resolve", *unit, "--outcome", "fail", "--json")
+    assert again.returncode == 2
+    assert json.loads(again.stdout)["error"]["code"] == "supersedes-missing"
+
+
+def test_a_suite_and_a_charter_go_through_it_and_the_next_command_sees_them(
+    daemon: Served,
+) -> None:
+    path = daemon.home / "other.toml"
+    path.write_text(new_suite("other", "self"))
+    frozen = daemon.command("suite", "freeze", str(path), "--json")
+    assert frozen.returncode == 0, frozen.stdout + frozen.stderr
+    added = daemon.command("keys", "add", "forecaster:rival", "--json")
+    assert added.returncode == 0, added.stdout + added.stderr
+    with daemon.talk() as talk:
+        names = {each["suite"] for each in talk.ask("status")["suites"]}
+    assert names == {"workshop@v1", "other@v1"}
+    assert daemon.verify()["ok"]
+
+
+def test_what_must_be_taken_back_together_is_refused_with_the_daemons_name(
+    daemon: Served,
+) -> None:
+    done = daemon.command("append", "-", "--atomic", stdin=opening("c"))
+    assert done.returncode == 2
+    assert str(daemon.socket()) in done.stderr
+    assert "ledger daemon stop" in done.stderr
+
+
+def test_where_another_command_writes_that_is_said() -> None:
+    with served() as found:
+        handle = lock(found.folder.lock)
+        done = found.command("append", "-", stdin=opening("d"))
+        os.close(handle)
+    assert done.returncode == 2
+    assert "another process writes to" in done.stderr
+
+
+def test_without_a_daemon_a_command_takes_the_lock_itself(daemon: Served) -> None:
+    daemon.stop()
+    done = daemon.command("append", "-", "--atomic", "--json", stdin=opening("e"))
+    assert done.returncode == 0, done.stderr
+    daemon.start()
+    assert daemon.command("append", "-", stdin=opening("f")).returncode == 0
+    assert daemon.verify()["ok"]
