@@ -8,6 +8,7 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.explain import print_explained
+from ledger.cli.fronts import print_fronts
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.rows_table import print_rows
 from ledger.cli.standing import Standing, standing
@@ -51,6 +52,14 @@ Explain = Annotated[
         help="Say how a score is made, and of what in each row: auroc, bss_frozen, ...",
     ),
 ]
+Front = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--front",
+        metavar="SCORE",
+        help="Say who is beaten by nobody in any of these scores (repeatable).",
+    ),
+]
 Slice = Annotated[
     str | None,
     typer.Option("--slice", metavar="WHAT=VALUE", help="Only this slice: tag:repo=a."),
@@ -65,6 +74,7 @@ def rows(
     by: By = None,
     part: Slice = None,
     explain: Explain = None,
+    front: Front = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -78,11 +88,14 @@ def rows(
       ledger rows --ledger demo
       ledger rows --ledger demo --suite piper-self@v1 --slot final --by tag:repo
       ledger rows --ledger demo --explain bss_frozen --forecaster piper-native
+      ledger rows --ledger demo --front brier --front auroc
     """
     from ledger.projections.explaining import entry_of, explained
+    from ledger.projections.fronts import columns_of, fronts
 
     if explain is not None:
         entry_of(explain)
+    columns = columns_of(front or ())
     groupings = [*(by or ()), *([_grouping(part)] if part else ())]
     found, waiting = _read(ledger, suite, forecaster, slot, groupings)
     if part is not None:
@@ -92,6 +105,9 @@ def rows(
     if explain is not None:
         said = explained(explain, found)
         render.json_line(said) if as_json else print_explained(said)
+    elif columns:
+        said_of = list(fronts(found, columns))
+        render.json_line(said_of) if as_json else print_fronts(said_of)
     elif as_json:
         render.json_line(found)
     elif not found and part is None:
