@@ -113,8 +113,8 @@ def test_what_is_delivered_twice_at_once_is_sealed_once(
 ) -> None:
     hook = stage.installed("at-once")
     words = (*PROGRAM, "hook", "--config", str(hook.file), "--fail", "closed")
-    said = dispatch(name, task="At once", run={"session": "s", "key": "at-once"})
-    payload = json.dumps(said).encode()
+    given = dispatch(name, task="At once", run={"session": "s", "key": "at-once"})
+    payload = json.dumps(given).encode()
     unit = name or f"task-{sha256(b'At once').hexdigest()}"
     both = [
         subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
