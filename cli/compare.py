@@ -8,7 +8,7 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.options import Json, LedgerDir
+from ledger.cli.options import Json, LedgerDir, several
 from ledger.cli.rows_table import shown
 from ledger.cli.standing import Standing, standing
 from ledger.errors import UsageError
@@ -38,7 +38,8 @@ By = Annotated[
     typer.Option(
         "--by",
         metavar="WHAT",
-        help="Also for each horizon, target, template, slot or tag:<name>.",
+        help="Also for each horizon, target, template, slot, split or tag:<name> "
+        "(repeatable, or separated by commas).",
     ),
 ]
 
@@ -75,7 +76,7 @@ def compare(
         ) as report:
             counted.close()
             field = report.field(name)
-            found = list(compared(field, one, other, slot=slot, by=by or ()))
+            found = list(compared(field, one, other, slot=slot, by=several(by)))
     if as_json:
         render.json_line(found)
         return

@@ -11,7 +11,7 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import KeyRing, keys_folder, reading
 from ledger.cli.export_rows import BUNDLE, FORMATS, export_rows
-from ledger.cli.options import Json, KeysFolder, LedgerDir
+from ledger.cli.options import Json, KeysFolder, LedgerDir, several
 from ledger.cli.standing import standing
 from ledger.durable import lock
 from ledger.errors import RefusedError, UsageError
@@ -56,8 +56,9 @@ By = Annotated[
     typer.Option(
         "--by",
         metavar="WHAT",
-        help="Rows for each horizon, target, template, slot, evidence_tier, "
-        "adaptation_budget or tag:<name>, beside those that the suite declares.",
+        help="Rows for each horizon, target, template, slot, split, evidence_tier, "
+        "adaptation_budget or tag:<name>, beside those that the suite declares "
+        "(repeatable, or separated by commas).",
         show_default=False,
     ),
 ]
@@ -115,7 +116,7 @@ def export(
             ledger=ledger,
             suites=suites or (),
             slots=slots or (),
-            by=by or (),
+            by=several(by),
         )
         return
     # Imported here: polars takes longer to import than most commands to run.
@@ -132,7 +133,7 @@ def export(
             keep=lambda size, note: kept.append(_keep(folder, size, note)),
             suites=suites or None,
             slots=slots or (),
-            by=by or (),
+            by=several(by),
             progress=lambda done: step.step(done, done),
         )
     _tell(target, written, is_kept=all(kept), as_json=as_json)

@@ -46,3 +46,12 @@ KeysFolder = Annotated[
         show_default=False,
     ),
 ]
+
+
+def several(values: list[str] | None) -> list[str]:
+    """Return the values of an option that is repeated or separated by commas.
+
+    >>> several(["horizon,tag:repo", "slot"])
+    ['horizon', 'tag:repo', 'slot']
+    """
+    return [each for value in values or () for each in value.split(",") if each]

@@ -9,7 +9,7 @@ from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.explain import print_explained
 from ledger.cli.fronts import print_fronts
-from ledger.cli.options import Json, LedgerDir
+from ledger.cli.options import Json, LedgerDir, several
 from ledger.cli.rows_table import print_rows
 from ledger.cli.standing import Standing, standing
 from ledger.errors import UsageError
@@ -40,8 +40,9 @@ By = Annotated[
     typer.Option(
         "--by",
         metavar="WHAT",
-        help="Rows for each horizon, target, template, slot, evidence_tier, "
-        "adaptation_budget or tag:<name>, beside those that the suite declares.",
+        help="Rows for each horizon, target, template, slot, split, evidence_tier, "
+        "adaptation_budget or tag:<name>, beside those that the suite declares "
+        "(repeatable, or separated by commas).",
     ),
 ]
 Explain = Annotated[
@@ -95,8 +96,8 @@ def rows(
 
     if explain is not None:
         entry_of(explain)
-    columns = columns_of(front or ())
-    groupings = [*(by or ()), *([_grouping(part)] if part else ())]
+    columns = columns_of(several(front))
+    groupings = [*several(by), *([_grouping(part)] if part else ())]
     found, waiting = _read(ledger, suite, forecaster, slot, groupings)
     if part is not None:
         found = [row for row in found if row["slice"] == part]

@@ -64,6 +64,7 @@ def test_people_see_skill_first_and_forecasts_apart_from_targets(
         (["--slot", "final", "--forecaster", "native"], [("native", "final", None)]),
         (["--slice", "tag:domain=code"], []),
         (["--by", "tag:domain", "--forecaster", "native"], [("native", "initial", None)]),
+        (["--by", "tag:domain,slot", "--forecaster", "native"], [("native", "initial", None)]),
     ],
 )  # fmt: skip
 def test_rows_are_chosen(
