@@ -4,7 +4,8 @@ The plain one walks over decoded events, one at a time, as DESIGN states the rul
 it shares no code with the product but the events and the commitment's hash.
 """
 
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +25,8 @@ from tests.simulator import History
 from tests.story import STEPS, Step, tell
 
 Entry = tuple[int, datetime, bytes, str, Any]
-Judgement = dict[int, tuple[str, str | None]]
+# The kind of each forecast event, and the rules that it breaks, by position.
+Judgement = dict[int, tuple[str, list[str]]]
 
 
 def entries(history: History) -> list[Entry]:
@@ -59,9 +61,17 @@ def compromised(log: list[Entry]) -> dict[bytes, int]:
 
 
 def plainly(history: History) -> Judgement:
-    """Return (kind, first broken rule) of each forecast event, by position."""
+    """Judge every forecast event of a log."""
     log = entries(history)
     lost = compromised(log)
+    found: Judgement = {}
+    for unit in units_of(log):
+        found |= judged(history, unit, lost)
+    return found
+
+
+def units_of(log: list[Entry]) -> list[list[Entry]]:
+    """Return the events of each unit, in log order."""
     questions: dict[str, Any] = {}
     units: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in log:
@@ -73,10 +83,7 @@ def plainly(history: History) -> Judgement:
             questions[codec.question_hash(question)] = question
         asked = questions[event.question_hash or codec.question_hash(question)]
         units.setdefault((event.suite, asked.template, asked.id), []).append(entry)
-    found: Judgement = {}
-    for unit in units.values():
-        found |= judged(history, unit, lost)
-    return found
+    return list(units.values())
 
 
 def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judgement:
@@ -147,12 +154,92 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
                 shown(event, each) for each in reveals if each.opens == event_id
             ),
         }
-        reason = next((rule for rule, broken in rules.items() if broken), None)
+        broken = [rule for rule, holds in rules.items() if holds]
         kind = "initial"
         if isinstance(event, ForecastUpdated):
             kind = "reveal" if is_reveal else "update"
-        found[seq] = ("duplicate" if is_duplicate else kind, reason)
+        found[seq] = ("duplicate" if is_duplicate else kind, broken)
     return found
+
+
+def plain_findings(history: History) -> set[tuple[int, str]]:
+    """Return where a record amends or is backdated, and what thieves and liars did."""
+    log = entries(history)
+    lost = compromised(log)
+    void = {e[0] for e in log if e[0] >= lost.get(e[2], e[0] + 1)}
+    found = {(seq, "compromised-key") for seq in void}
+    judgement = plainly(history)
+    for unit in units_of(log):
+        hidden = {e[3]: e[4] for e in unit if getattr(e[4], "commitment", None)}
+        found |= {
+            (seq, "commitment-mismatch")
+            for seq, _, _, _, event in unit
+            if isinstance(event, ForecastUpdated) and event.opens
+            if not shown(hidden[event.opens], event)
+        }
+        records = [
+            (seq, received, event)
+            for seq, received, _, _, event in unit
+            if isinstance(event, ResolutionRecorded)
+            if event.confirms is None and seq not in void
+        ]
+        found |= {(seq, "amended") for seq in amendments(records)}
+        if history.manifest.chronology == "received":
+            found |= {
+                (seq, "backdated") for seq in shutting_out(unit, records, judgement)
+            }
+    return found
+
+
+Records = list[tuple[int, datetime, ResolutionRecorded]]
+
+
+def amendments(records: Records) -> Iterator[int]:
+    outcome: ResolutionRecorded | None = None
+    started, was_pending = None, True
+    for seq, _, event in records:
+        is_pending = event.status == "PENDING"
+        is_moved = started and event.started_at and event.started_at != started
+        if is_moved or (is_pending and not was_pending):
+            yield seq
+        elif not is_pending and outcome is not None:
+            before, after = (
+                (e.status, e.outcome, e.values, e.started_at, e.published_at)
+                for e in (outcome, event)
+            )
+            if before != after:
+                yield seq
+        was_pending, started = is_pending, event.started_at or started
+        outcome = outcome if is_pending else event
+
+
+def shutting_out(
+    unit: list[Entry], records: Records, judgement: Judgement
+) -> Iterator[int]:
+    first_seq, opened, *_ = unit[0]
+    started: datetime | None = None
+    for seq, _, event in records:
+        start, is_pending = event.started_at, event.status == "PENDING"
+        is_early = is_pending and seq != first_seq and start and start < opened
+        if start is None or is_early:
+            continue
+        vectors = (
+            received
+            for at, received, *_ in unit
+            if at < seq and would_count(judgement.get(at))
+        )
+        if is_pending and any(
+            received >= start and (started is None or received < started)
+            for received in vectors
+        ):
+            yield seq
+        started = start
+
+
+def would_count(judged: tuple[str, list[str]] | None) -> bool:
+    """Tell whether nothing but a start of work keeps a vector from counting."""
+    kind, broken = judged or ("", [])
+    return kind in {"initial", "update"} and set(broken) <= {"after-start", "hidden"}
 
 
 def shown(event: Forecast, reveal: ForecastUpdated) -> bool:
@@ -172,7 +259,10 @@ def test_columns_are_judged_as_a_plain_reading_of_the_rules_judges_each_event(
         "SELECT seq, kind, reason, eligible FROM forecasts"
     )
     found = {seq: (kind, reason) for seq, kind, reason, _ in rows}
-    assert found == plainly(history)
+    assert found == {
+        seq: (kind, broken[0] if broken else None)
+        for seq, (kind, broken) in plainly(history).items()
+    }
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -186,3 +276,62 @@ def test_exactly_the_vectors_without_a_reason_count(
         "(reason IS NULL AND kind IN ('initial', 'update'))"
     )
     assert wrong.fetchall() == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(chronology=st.sampled_from(["received", "claimed"]), steps=STEPS)
+def test_what_is_found_of_records_and_keys_is_what_a_plain_reading_finds(
+    chronology: str, steps: list[Step]
+) -> None:
+    history = tell(chronology, steps)
+    rules = {"amended", "compromised-key", "commitment-mismatch"}
+    expected = {each for each in plain_findings(history) if each[1] in rules}
+    told = history.folded().connection.execute("SELECT seq, rule FROM findings")
+    assert {each for each in told if each[1] in rules} == expected
+
+
+# Forecasts, and records that state a start so many seconds before, or none. All of it
+# is within the hour in which nothing is backdated for being old.
+STARTS = st.lists(
+    st.one_of(
+        st.sampled_from(["native", "rival", "mismatched"]),
+        st.tuples(
+            st.sampled_from(["PENDING", "PENDING", "RESOLVED", "VOID"]),
+            st.one_of(st.none(), st.integers(0, 12)),
+        ),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(is_opened=st.booleans(), steps=STARTS)
+def test_a_start_that_shuts_out_is_found_where_a_plain_reading_finds_it(
+    steps: list[str | tuple[str, int | None]], *, is_opened: bool
+) -> None:
+    history = History()
+    question = history.question()
+    last = {} if is_opened else {"native": history.seal(question)}
+    if is_opened:
+        history.open(question, started_at=history.now + timedelta(seconds=len(steps)))
+    for step in steps:
+        if isinstance(step, tuple):
+            status, before = step
+            history.record(
+                question,
+                status,
+                author="resolver",
+                outcome="pass" if status == "RESOLVED" else None,
+                started_at=None
+                if before is None
+                else history.now - timedelta(seconds=before),
+            )
+        elif step == "mismatched":
+            last.setdefault("native", history.seal(question, suite_hash="e" * 64))
+        elif step in last:
+            last[step] = history.update(question, last[step], forecaster=step)
+        else:
+            last[step] = history.seal(question, forecaster=step)
+    told = history.folded().connection.execute("SELECT seq, rule FROM findings")
+    rules = {"amended", "backdated"}
+    assert {each for each in told if each[1] in rules} == plain_findings(history)
