@@ -149,7 +149,8 @@ def _daemons_writer(folder: Folder, *, alone: bool) -> Writer | None:
     try:
         sockets = sockets_of(folder, None, os.environ)
         path, greeting = answering(folder, sockets, seconds=_DAEMON_SECONDS)
-    except UncheckableError:
+    except (UncheckableError, UsageError):
+        # Why the lock could not be taken is the better answer.
         return None
     if alone:
         msg = (

@@ -40,6 +40,7 @@ from ledger.state import FrozenSuite
 from ledger.writer import Receipt, Submission, Writer
 
 GROUP_EVENTS_MAX = 1_000
+_URGENT_SHARES = 2
 _RETRY_MS_MIN, _RETRY_MS_MAX = 5, 5_000
 # A fault of this program at one event. Nothing of it was written, and what was staged
 # is read again from the disk, so that the others need not suffer.
@@ -181,17 +182,19 @@ class Committer:
         """
         return self._writer.state.roster
 
-    def submit(self, job: Job, reply: Reply) -> None:
+    def submit(self, job: Job, reply: Reply, *, is_urgent: bool = False) -> None:
         """Queue a request; `reply` is called in this thread when all is decided.
 
-        Raises `FaultError`: `busy` while the queue is full, `stopped` for ever after.
+        What is urgent still queues where others are sent away, up to as much again: a
+        flood of forecasts is not to keep outcomes out. Raises `FaultError`: `busy` while the queue is full, `stopped` for ever after.
         """
         if self._stopped is not None:
             raise self._stopped
         is_first = self.jobs_waiting == 0
+        shares = _URGENT_SHARES if is_urgent else 1
         if not is_first and (
-            self.events_waiting + job.events > self._events_max
-            or self.bytes_waiting + job.bytes > self._bytes_max
+            self.events_waiting + job.events > shares * self._events_max
+            or self.bytes_waiting + job.bytes > shares * self._bytes_max
         ):
             self.counts.busy += 1
             raise self._busy()

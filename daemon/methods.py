@@ -53,7 +53,7 @@ from ledger.daemon.protocol import (
     read_request,
     result_line,
 )
-from ledger.daemon.sockets import AGENT
+from ledger.daemon.sockets import AGENT, EVALUATOR
 from ledger.errors import RefusedError
 from ledger.folder import Folder
 from ledger.suite_table import listed, nearest
@@ -246,12 +246,16 @@ class Methods:
 
     def _submit(self, call: Call, job: Job, shaped: Callable[[Done], object]) -> None:
         def reply(answer: Answer) -> None:
-            if isinstance(answer, FaultError):
-                call.failed(answer)
-            else:
-                call.done(shaped(answer))
+            try:
+                if isinstance(answer, FaultError):
+                    call.failed(answer)
+                else:
+                    call.done(shaped(answer))
+            except Exception:  # noqa: BLE001 - as in `serve`; others wait for theirs
+                self.note_fault(traceback.format_exc())
+                call.failed(_own_fault())
 
-        self._committer.submit(job, reply)
+        self._committer.submit(job, reply, is_urgent=call.side == EVALUATOR)
 
     # Beside the writer.
 

@@ -1,6 +1,7 @@
 """Group commit: who shares a commit, who is answered, and that each answer is true."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from queue import SimpleQueue
 from threading import Event
 from typing import Any
@@ -141,12 +142,14 @@ def test_what_comes_while_a_commit_is_under_way_shares_the_next(
 def test_an_event_is_in_the_log_before_anybody_hears_of_it(bench: Bench) -> None:
     bench.committer.start()
     seen = []
+
+    def look(payload: bytes, _: Answer) -> None:
+        seen.append(payload in entries(bench.shop))
+
     for number in range(5):
         event = opening(bench.shop, number)
         job = Batch(admitted=(event,), is_atomic=False, bytes=1)
-        bench.committer.submit(
-            job, lambda _, e=event: seen.append(e.payload in entries(bench.shop))
-        )
+        bench.committer.submit(job, partial(look, event.payload))
     while len(seen) < 5:
         bench.done.get(timeout=SECONDS)()
     assert seen == [True] * 5
@@ -245,13 +248,17 @@ def test_a_full_queue_sends_away_with_a_hint_when_to_come_back(tmp_path: Any) ->
             bench.ask(opening(shop, 2))
         assert busy.value.code == BUSY
         assert int(str(busy.value.data["retry_after_ms"])) > 0
+        urgent: list[Answer] = []
+        job = Batch(admitted=(opening(shop, 3),), is_atomic=False, bytes=1)
+        bench.committer.submit(job, urgent.append, is_urgent=True)
         bench.committer.start()
         bench._asked -= 1
         bench.settle()
         bench.ask(opening(shop, 2))
         bench.settle()
         bench.committer.finish()
-    assert len(entries(shop)) == 5
+    assert len(entries(shop)) == 6
+    assert isinstance(urgent[0], Done)
 
 
 def test_memory_bounds_the_queue_too_and_an_empty_queue_takes_any_request(

@@ -186,6 +186,16 @@ def test_a_second_daemon_is_refused_by_the_lock(daemon: Served) -> None:
     assert daemon.answers()
 
 
+def test_of_two_daemons_that_are_started_at_once_one_serves(ledger: Served) -> None:
+    for _ in range(3):
+        rivals = [ledger.begin() for _ in range(3)]
+        until(lambda r=rivals: sum(each.poll() is None for each in r) == 1)
+        until(ledger.answers)
+        [ledger.process] = [each for each in rivals if each.poll() is None]
+        assert {each.returncode for each in rivals} == {2, None}
+        ledger.kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_every_socket_removed(
     daemon: Served, number: int

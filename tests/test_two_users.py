@@ -4,7 +4,6 @@ The agent may seal forecasts. Whatever else it tries, to judge its own work, to 
 what was recorded or to stand in for the daemon, is refused by the system or the daemon.
 """
 
-import importlib
 import json
 import os
 import shutil
@@ -20,7 +19,7 @@ import pytest
 
 from ledger.daemon.sockets import AGENT, EVALUATOR, file_name
 from ledger.suite import CharterManifest
-from tests.served import PROGRAM, SECONDS, Present, Served, Talk, until, wire
+from tests.served import SECONDS, Present, Served, Talk, until, wire
 from tests.source_tree import product_modules
 
 EVALUATORS, AGENTS, SHARED = 64_001, 64_002, 64_003
@@ -289,9 +288,3 @@ def test_the_doctor_fails_where_one_user_reads_keys_of_both(apart: Apart) -> Non
         os.chown(apart.key, AGENTS, AGENTS)
     assert found["status"] == "fail"
     assert "can read the keys of forecaster" in found["detail"]
-
-
-def test_everything_that_a_daemon_needs_is_imported_before_it_is_another_user() -> None:
-    for name in _LATE:
-        assert importlib.import_module(name)
-    assert PROGRAM[0] == sys.executable
