@@ -64,6 +64,11 @@ COMMANDS = {
         "importing:app",
         "Turn files of other projects into drafts, which `ledger append` signs.",
     ),
+    "run": Entry(
+        WRITE,
+        "run:app",
+        "Seal a forecast, run a command, and record how it ended.",
+    ),
     "log": Entry(READ, "log:log", "List the events of the log in order."),
     "show": Entry(
         READ, "show:show", "Show one event, its key and its place in the tree."
@@ -93,6 +98,11 @@ COMMANDS = {
         SERVE,
         "daemon:app",
         "Run the process that writes to a ledger for everybody, and look after it.",
+    ),
+    "inbox": Entry(
+        SERVE,
+        "inbox:inbox",
+        "Take the signed events that were dropped into inbox/ as files, once.",
     ),
     "hook": Entry(
         SERVE, "hook:app", "Put the hook into an agent runtime, and see it at work."

@@ -1,0 +1,144 @@
+"""`ledger run`: a forecast is sealed, then the command runs, then its end is recorded."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ledger.cli import drafting, render
+from ledger.cli.context import KeyRing, clock, find_ledger, keys_folder, state_home
+from ledger.cli.drafting import bar, option, pairs, spread
+from ledger.cli.options import KeysFolder, LedgerDir
+from ledger.cli.teaching import SETTINGS, TaughtCommand
+from ledger.daemon.running import run as run_order
+from ledger.daemon.running_child import NOT_FOUND, is_runnable
+from ledger.daemon.running_desk import Place
+from ledger.daemon.running_meaning import Said
+from ledger.daemon.running_seal import Order
+from ledger.keys.keyfile import read_key
+from ledger.keys.signing import SignerKey
+
+# What stands after the command's name is the command's.
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+_SETTINGS = {**SETTINGS, "allow_interspersed_args": False}
+Key = "A principal of the key folder, or a key file."
+
+
+@app.command("run", cls=TaughtCommand, context_settings=_SETTINGS)
+def run(
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="CMD...", help="What to run.", show_default=False),
+    ],
+    *,
+    probabilities: Annotated[
+        list[str],
+        typer.Option(
+            "--probability",
+            "-p",
+            metavar="[ANSWER=]P",
+            show_default=False,
+            help="That it exits with 0; or of an answer by its name.",
+        ),
+    ],
+    suite: drafting.Suite = None,
+    template: drafting.Template = None,
+    id: drafting.Id = None,  # noqa: A002 - the field's name
+    horizon: drafting.Horizon = None,
+    forecaster: drafting.Forecaster = None,
+    issuer: Annotated[
+        str | None, option("--issuer", "KEY", f"Opens the question. {Key}")
+    ] = None,
+    resolver: Annotated[
+        str | None, option("--resolver", "KEY", f"Records the outcome. {Key}")
+    ] = None,
+    target: drafting.Target = None,
+    cluster: drafting.Cluster = None,
+    tags: drafting.Tags = None,
+    acceptance: drafting.Acceptance = None,
+    timeout: Annotated[
+        int | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=1,
+            show_default=False,
+            help="End it then; the unit is CENSORED.",
+        ),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        option("--duration", "NUMBER", "How long it will take, in the suite's unit."),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        option("--cost", "NUMBER", "What it will cost, in the suite's unit."),
+    ] = None,
+    keys_at: KeysFolder = None,
+    ledger: LedgerDir = None,
+) -> None:
+    r"""Seal a forecast, run a command, and record how it ended.
+
+    The forecast is durable before the command starts; where it is refused, nothing
+    runs. The command's streams and signals are its own, and its exit status is this
+    one's: 128 and more for a signal. Without --resolver, what was seen is left in
+    inbox/observed/ for the resolver. docs/running.md has every case.
+
+    For example:
+      ledger run -p 0.8 --ledger demo -- make test
+      ledger run -p 0.9 --issuer dispatcher --resolver harness --tag domain=bugfix \
+        --acceptance acceptance/run.sh --timeout 600 -- sh acceptance/run.sh
+    """
+    if not is_runnable(command[0]):
+        render.note(
+            f"error: there is no program {command[0]} to run: nothing was sealed"
+        )
+        raise typer.Exit(NOT_FOUND)
+    folder = find_ledger(ledger)
+    ring = KeyRing(keys_folder(folder, keys_at))
+    order = Order(
+        command=command,
+        said=Said(
+            suite=suite, template=template, id=id, horizon=horizon,
+            forecaster=forecaster,
+        ),
+        vector=partial(spread, probabilities),
+        bar=partial(_bar, acceptance),
+        signers=ring.all(),
+        issuer=_key(issuer, ring),
+        resolver=_key(resolver, ring),
+        target=target,
+        cluster=cluster,
+        tags=pairs(tags or []),
+        quantities={
+            name: value
+            for name, value in (("duration", duration), ("cost", cost))
+            if value is not None
+        },
+        timeout_seconds=timeout,
+    )  # fmt: skip
+    place = Place(
+        folder=folder,
+        environment=os.environ,
+        state_home=state_home(),
+        clock=clock(),
+    )
+    code = run_order(order, place, lambda said: render.note(f"ledger: {said}"))
+    sys.stdout.flush()
+    raise typer.Exit(code)
+
+
+def _bar(acceptance: str | None) -> str | None:
+    return None if acceptance is None else bar(acceptance)
+
+
+def _key(stated: str | None, ring: KeyRing) -> SignerKey | None:
+    """Return the key of a principal, or that of a file."""
+    if stated is None:
+        return None
+    if stated not in ring and Path(stated).is_file():
+        return read_key(Path(stated))
+    return ring.require(stated)

@@ -1,0 +1,278 @@
+"""Signed events that come as files: in the log once, whatever happens in between."""
+
+import json
+import os
+import random
+import socket
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.daemon.inbox import FILE_BYTES_MAX
+from ledger.daemon.protocol import LINE_BYTES_MAX
+from ledger.writer import Submission
+from tests.console import Console
+from tests.served import Served, served, until, wire
+
+SEEDED = random.Random(5)
+
+
+@pytest.fixture
+def house() -> Iterator[Served]:
+    with served() as found:
+        found.inbox = found.folder.path / "inbox"
+        found.inbox.mkdir(mode=0o700)
+        yield found
+
+
+def lines(*submissions: Submission) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in wire(*submissions))
+
+
+def drop(house: Served, name: str, content: bytes) -> None:
+    """Drop a file as one should: written elsewhere, renamed into place."""
+    made = house.inbox / f".{name}"
+    made.write_bytes(content)
+    made.rename(house.inbox / name)
+
+
+def contents(house: Served, where: str) -> list[str]:
+    return sorted(path.name for path in (house.inbox / where).glob("*"))
+
+
+def reason(house: Served, name: str) -> dict[str, Any]:
+    return json.loads((house.inbox / "refused" / f"{name}.reason.json").read_bytes())
+
+
+def ingest(house: Served, *more: str) -> list[Any]:
+    return console(house).here("inbox", "--json", *more).objects
+
+
+def console(house: Served) -> Console:
+    found = Console(house.home)
+    found.ledger = house.folder.path
+    return found
+
+
+def ids(house: Served) -> list[str]:
+    shown = console(house).here("log", "--json")
+    return [each["event_id"] for each in shown.objects]
+
+
+# --- Without a daemon -----------------------------------------------------------------
+
+
+def test_a_dropped_file_is_in_the_log_and_put_away(house: Served) -> None:
+    drop(house, "one.jsonl", lines(*house.shop.sealable(1)))
+    [told] = ingest(house)
+    assert told == {
+        "name": "one.jsonl", "accepted": 2, "refused": 0, "told": [],
+        "kept_as": "done/one.jsonl",
+    }  # fmt: skip
+    assert contents(house, "done") == ["one.jsonl"]
+    assert len(ids(house)) == 4
+
+
+def test_files_are_taken_in_the_order_of_their_names(house: Served) -> None:
+    opening, sealed = house.shop.sealable(1)
+    drop(house, "2-seal.jsonl", lines(sealed))
+    drop(house, "1-open.jsonl", lines(opening))
+    assert [told["accepted"] for told in ingest(house)] == [1, 1]
+
+
+def test_an_event_that_is_dropped_twice_is_in_the_log_once(house: Served) -> None:
+    content = lines(*house.shop.sealable(1))
+    for name in ("one.jsonl", "again.jsonl", "one.jsonl"):
+        drop(house, name, content)
+        ingest(house)
+    assert len(ids(house)) == 4
+    assert contents(house, "done") == ["again.jsonl", "one-2.jsonl", "one.jsonl"]
+
+
+def test_sound_lines_of_a_refused_file_stay_accepted(house: Served) -> None:
+    sound, unsealed = house.shop.sealable(1), house.shop.sealable(2)[1]
+    drop(house, "mixed.jsonl", lines(unsealed) + b"\n{nonsense\n" + lines(*sound))
+    assert console(house).here("inbox").code == 2
+    told = reason(house, "mixed.jsonl")
+    assert [(each["line"], each["code"]) for each in told["told"]] == [
+        (1, "unknown-question"),
+        (3, "envelope-unfit"),
+    ]
+    assert all(each["message"] for each in told["told"])
+    assert (told["accepted"], told["refused"]) == (2, 2)
+    assert contents(house, "refused") == ["mixed.jsonl", "mixed.jsonl.reason.json"]
+    assert len(ids(house)) == 4
+
+
+def test_one_event_may_be_laid_out_over_many_lines(house: Served) -> None:
+    opening, _ = house.shop.sealable(1)
+    drop(house, "one.json", json.dumps(wire(opening)[0], indent=4).encode())
+    assert ingest(house)[0]["accepted"] == 1
+
+
+def test_a_json_file_may_have_an_event_a_line_too(house: Served) -> None:
+    drop(house, "two.json", lines(*house.shop.sealable(1)))
+    assert ingest(house)[0]["accepted"] == 2
+
+
+def test_a_large_file_is_taken_in_several_commits(house: Served) -> None:
+    events = [each for number in range(300) for each in house.shop.sealable(number)]
+    drop(house, "many.jsonl", lines(*events))
+    assert ingest(house)[0]["accepted"] == 600
+    assert len(ids(house)) == 602
+
+
+@pytest.mark.parametrize("name", [".hidden.jsonl", "half.jsonl.tmp", "x.tmp"])
+def test_what_somebody_still_writes_is_left_alone(house: Served, name: str) -> None:
+    (house.inbox / name).write_bytes(lines(*house.shop.sealable(1)))
+    assert ingest(house) == []
+    assert (house.inbox / name).exists()
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def make_huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+
+
+STRANGE = {
+    "a pipe": make_pipe,
+    "a socket": make_socket,
+    "a folder": Path.mkdir,
+    "a link": lambda path: path.symlink_to("/etc/passwd"),
+    "a link to nothing": lambda path: path.symlink_to("nowhere"),
+    "too large a file": make_huge,
+}
+
+
+@pytest.mark.parametrize("make", STRANGE.values(), ids=STRANGE)
+def test_what_is_no_file_of_events_is_refused_without_waiting(
+    house: Served, make: Any
+) -> None:
+    make(house.inbox / "strange.jsonl")
+    drop(house, "sound.jsonl", lines(*house.shop.sealable(1)))
+    sound, strange = ingest(house)
+    assert sound["accepted"] == 2
+    [told] = strange["told"]
+    assert (told["line"], told["code"]) == (None, "file-unfit")
+    assert contents(house, "refused") == ["strange.jsonl", "strange.jsonl.reason.json"]
+
+
+def test_a_file_of_another_kind_is_refused_by_its_name(house: Served) -> None:
+    drop(house, "events.csv", b"")
+    [told] = ingest(house)
+    assert (
+        "events.csv is named neither *.jsonl nor *.json" in told["told"][0]["message"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "code"),
+    [(LINE_BYTES_MAX, "envelope-unfit"), (LINE_BYTES_MAX + 1, "too-large")],
+)
+def test_a_line_is_read_up_to_its_limit(house: Served, size: int, code: str) -> None:
+    drop(house, "long.jsonl", b"x" * (size - 1) + b"\n" + b"y" * 3 * size + b"\n{}")
+    told = ingest(house)[0]["told"]
+    assert [each["line"] for each in told] == [1, 2, 3]
+    assert [each["code"] for each in told] == [code, "too-large", "envelope-unfit"]
+
+
+@pytest.mark.parametrize("name", ["x" * 249 + ".jsonl", "\udcff\n.jsonl"])
+def test_any_name_that_a_file_can_have_is_put_away(house: Served, name: str) -> None:
+    (house.inbox / name).write_bytes(b"{}\n")
+    assert ingest(house)[0]["refused"] == 1
+    assert len(contents(house, "refused")) == 2
+    assert contents(house, "taking") == []
+
+
+def test_an_empty_file_has_nothing_to_refuse(house: Served) -> None:
+    drop(house, "empty.jsonl", b"\n \n")
+    assert ingest(house)[0]["kept_as"] == "done/empty.jsonl"
+
+
+def test_a_file_that_was_begun_is_taken_first(house: Served) -> None:
+    opening, sealed = house.shop.sealable(1)
+    drop(house, "a-seal.jsonl", lines(sealed))
+    (house.inbox / "taking").mkdir()
+    (house.inbox / "taking" / "z-open.jsonl").write_bytes(lines(opening))
+    assert [told["name"] for told in ingest(house)] == ["z-open.jsonl", "a-seal.jsonl"]
+    assert len(ids(house)) == 4
+
+
+def test_another_file_of_the_same_name_waits_for_the_first(house: Served) -> None:
+    first, second = house.shop.sealable(1), house.shop.sealable(2)
+    (house.inbox / "taking").mkdir()
+    (house.inbox / "taking" / "a.jsonl").write_bytes(lines(*first))
+    drop(house, "a.jsonl", lines(*second))
+    assert len(ingest(house)) == 2
+    assert contents(house, "done") == ["a-2.jsonl", "a.jsonl"]
+    assert len(ids(house)) == 6
+
+
+# --- With a daemon --------------------------------------------------------------------
+
+
+def test_a_daemon_takes_what_was_dropped_before_and_after_it_started(
+    house: Served,
+) -> None:
+    drop(house, "before.jsonl", lines(*house.shop.sealable(1)))
+    house.start()
+    until(lambda: contents(house, "done") == ["before.jsonl"])
+    drop(house, "later.jsonl", lines(*house.shop.sealable(2)))
+    until(lambda: contents(house, "done") == ["before.jsonl", "later.jsonl"])
+    with house.talk() as talk:
+        told = talk.ask("status")["inbox"]
+    assert told == {
+        "files": 2, "accepted": 4, "refused": 0, "waiting": 0, "trouble": None,
+    }  # fmt: skip
+    assert len(ids(house)) == 6
+    assert house.stop() == 0
+
+
+def test_a_daemon_refuses_a_pipe_and_goes_on(house: Served) -> None:
+    house.start()
+    os.mkfifo(house.inbox / "pipe.jsonl")
+    until(lambda: len(contents(house, "refused")) == 2)
+    drop(house, "later.jsonl", lines(*house.shop.sealable(2)))
+    until(lambda: contents(house, "done") == ["later.jsonl"])
+    noted = [each for each in house.notes() if each["event"] == "inbox-file"]
+    assert [each["level"] for each in noted] == ["warning", "info"]
+
+
+def test_beside_a_daemon_the_command_says_who_takes_the_files(house: Served) -> None:
+    house.start()
+    done = console(house).here("inbox")
+    assert done.code == 0
+    assert "takes what is dropped" in done.stderr
+
+
+def test_a_killed_daemon_leaves_every_event_once(house: Served) -> None:
+    numbers = count(1)
+    expected = len(ids(house))
+    for _ in range(6):
+        for _ in range(3):
+            events = [e for _ in range(20) for e in house.shop.sealable(next(numbers))]
+            drop(house, f"{next(numbers)}.jsonl", lines(*events))
+            expected += len(events)
+        house.start()
+        moment = SEEDED.randrange(3)
+        until(lambda moment=moment: len(contents(house, "done")) % 3 >= moment)
+        house.kill()
+    house.start()
+    until(lambda: len(contents(house, "done")) == 18)
+    house.stop()
+    found = ids(house)
+    assert len(found) == len(set(found)) == expected
+    assert contents(house, "taking") == []
+    house.verify()

@@ -1,0 +1,446 @@
+"""A command run under a forecast: sealed before it starts, its end recorded after."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger.clock import parse_instant, system_clock
+from ledger.daemon.running_child import (
+    EXITED,
+    INTERRUPTED,
+    NOT_STARTED,
+    TERMINATED,
+    TIMED_OUT,
+    Child,
+)
+from ledger.daemon.running_meaning import Meant, Said, meant
+from ledger.errors import UsageError
+from ledger.suite import QuantityRule, SuiteManifest
+from tests.console import Console, Shown
+from tests.served import PROGRAM, SECONDS, Served, served, until
+from tests.workshop import suite_manifest
+
+PYTHON = sys.executable
+BAR = "ab" * 32
+ISSUED = ("--suite", "workshop", "--issuer", "dispatcher", "--acceptance", BAR)
+NUMBER = QuantityRule(
+    unit="min", levels=(), interpolate=False, scale="1", underage="1", overage="1"
+)
+
+
+def own_suite() -> SuiteManifest:
+    """Return a suite whose forecasters ask, and which has numbers beside its answers."""
+    manifest = suite_manifest("own")
+    [template] = manifest.observable
+    asked = msgspec.structs.replace(
+        template, question_owner="forecaster", requires_acceptance=False
+    )
+    return msgspec.structs.replace(
+        manifest,
+        templates=(asked,),
+        quantities={"duration_minutes": NUMBER, "cost_usd": NUMBER},
+    )
+
+
+class House:
+    """A ledger with both kinds of suite, and commands that are run in it."""
+
+    def __init__(self, found: Served) -> None:
+        self.served = found
+        self.path = found.folder.path
+        self.console = Console(found.home)
+        self.console.ledger = self.path
+        found.shop.append(found.shop.frozen(own_suite()))
+
+    def run(self, *words: object) -> Shown:
+        return self.console.run("run", "--ledger", self.path, *words)
+
+    def begin(self, *words: str, **more: Any) -> "subprocess.Popen[str]":
+        """Start a run as a process of its own."""
+        return subprocess.Popen(
+            [*PROGRAM, "run", "--ledger", str(self.path), *words],
+            env=self.served.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            **more,
+        )  # fmt: skip
+
+    def payloads(self) -> list[Any]:
+        shown = self.console.here("log", "--json")
+        return [each["payload"] for each in shown.objects][3:]
+
+    def log(self) -> list[Any]:
+        return self.console.here("log", "--json").objects[3:]
+
+    def seen(self) -> Any:
+        [path] = (self.path / "inbox" / "observed").glob("run-*.json")
+        return json.loads(path.read_bytes())
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with served() as found:
+        yield House(found)
+
+
+def exiting(code: int) -> tuple[str, ...]:
+    return ("--", "sh", "-c", f"exit {code}")
+
+
+# --- Sealing --------------------------------------------------------------------------
+
+
+def test_without_a_resolver_an_observation_is_left(house: House) -> None:
+    assert house.run("-p", "0.8", "--suite", "own", *exiting(3)).code == 3
+    [sealed] = house.payloads()
+    assert sealed["type"] == "ForecastSealed"
+    assert sealed["probabilities"] == {"pass": "0.8", "fail": "0.2"}
+    seen = house.seen()
+    assert seen["exit_status"] == 3
+    assert seen["what"] == "failed"
+    assert seen["unit"][:2] == ["own@v1", "dispatch-pass"]
+    assert seen["draft"]["outcome"] == "fail"
+    assert "author" not in seen["draft"]
+
+
+def test_an_observation_s_draft_is_what_the_resolver_signs(house: House) -> None:
+    house.run("-p", "0.8", *ISSUED, *exiting(0))
+    shown = house.console.append({**house.seen()["draft"], "author": "resolver"})
+    assert shown.code == 0, shown.stdout
+    assert house.payloads()[-1]["outcome"] == "pass"
+
+
+@pytest.mark.parametrize(("code", "answer"), [(0, "pass"), (1, "fail"), (255, "fail")])
+def test_a_resolver_records_what_the_exit_status_says(
+    house: House, code: int, answer: str
+) -> None:
+    shown = house.run("-p", "0.8", *ISSUED, "--resolver", "resolver", *exiting(code))
+    assert shown.code == code
+    opening, sealed, resolved = house.log()
+    assert opening["payload"]["status"] == "PENDING"
+    record = resolved["payload"]
+    assert (record["status"], record["outcome"]) == ("RESOLVED", answer)
+    assert record["acceptance_hash"] == BAR
+    assert record["supersedes"] == opening["event_id"]
+    assert record["run"] == {"runtime": "ledger run", "key": sealed["event_id"]}
+    kept = (house.path / "blobs" / record["evidence_hash"]).read_bytes()
+    assert json.loads(kept)["exit_status"] == code
+
+
+def test_the_forecast_is_received_before_the_work_begins(house: House) -> None:
+    house.run("-p", "0.8", *ISSUED, "--resolver", "resolver", *exiting(0))
+    _, sealed, resolved = house.log()
+    record = resolved["payload"]
+    assert parse_instant(sealed["received_at"]) < parse_instant(record["started_at"])
+    assert parse_instant(record["started_at"]) <= parse_instant(record["occurred_at"])
+    [unit] = house.console.here("lineage", "--json").objects
+    assert unit["chains"][0]["vectors"][0]["is_eligible"]
+    assert unit["findings"] == []
+
+
+def test_the_forecast_is_in_the_log_when_the_command_starts(house: House) -> None:
+    look = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM entries').fetchone())"
+    path = str(house.path / "log.db")
+    child = house.begin("-p", "0.8", "--suite", "own", "--", PYTHON, "-c", look, path)
+    stdout, stderr = child.communicate(timeout=SECONDS)
+    assert stdout == "4\n", stderr
+
+
+REFUSED = {
+    "no probability": (("-p", "1.2", "--suite", "own"), "draft-unfit"),
+    "not an answer": (("-p", "won=0.2", "--suite", "own"), "answers-mismatch"),
+    "no bar": (
+        ("-p", "0.8", "--suite", "workshop", "--issuer", "dispatcher"),
+        "acceptance-hash-missing",
+    ),
+    "a tag that there is not": (
+        ("-p", "0.8", *ISSUED, "--tag", "colour=red"),
+        "question-outside-template",
+    ),
+    "an issuer who is none": (
+        ("-p", "0.8", "--suite", "own", "--issuer", "resolver"),
+        "not-the-question-owner",
+    ),
+    "no issuer": (("-p", "0.8", "--suite", "workshop"), "--issuer KEY"),
+    "no key": (("-p", "0.8", "--suite", "own", "--resolver", "nobody"), "key-missing"),
+    "no quantity": (
+        ("-p", "0.8", *ISSUED, "--cost", "3"),
+        "workshop@v1 declares no quantity cost",
+    ),
+    "no number": (("-p", "0.8", "--suite", "own", "--cost", "dear"), "draft-unfit"),
+    "no suite": (("-p", "0.8", "--suite", "owm"), "no suite in force is owm"),
+    "no competitor": (("-p", "0.8", "--suite", "own", "--as", "me"), "no competitor"),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_runs_nothing(
+    house: House, words: tuple[str, ...], said: str
+) -> None:
+    mark = house.served.home / "it-ran"
+    shown = house.run(*words, "--", "touch", mark)
+    assert shown.code == 2, shown.stderr
+    assert said in shown.stderr
+    assert len(shown.stderr.splitlines()) == 1
+    assert not mark.exists()
+    assert house.payloads() == []
+
+
+def test_a_program_that_there_is_not_seals_nothing(house: House) -> None:
+    shown = house.run("-p", "0.8", "--suite", "own", "--", "no-such-program")
+    assert shown.code == 127
+    assert house.payloads() == []
+
+
+def test_where_two_suites_fit_they_are_listed(house: House) -> None:
+    shown = house.run("-p", "0.8", "--issuer", "dispatcher", *exiting(0))
+    assert shown.code == 2
+    assert "--suite own@v1" in shown.stderr
+    assert "--suite workshop@v1" in shown.stderr
+
+
+def test_where_one_suite_fits_it_is_taken(house: House) -> None:
+    assert house.run("-p", "0.8", *exiting(0)).code == 0
+    assert house.payloads()[0]["suite"] == "own@v1"
+
+
+def test_a_unit_that_is_open_is_sealed_as_it_is(house: House) -> None:
+    shop = house.served.shop
+    opening, _ = shop.sealable(7)
+    with shop.writer() as writer:
+        writer.append([opening])
+    words = ("-p", "0.3", "--suite", "workshop", "--id", "dispatch-0000007")
+    assert house.run(*words, "--resolver", "resolver", *exiting(1)).code == 1
+    _, sealed, resolved = house.payloads()
+    assert sealed["question_hash"] == resolved["question_hash"]
+    assert resolved["acceptance_hash"] == shop.question(7).acceptance_hash
+    again = house.run(*words, *exiting(0))
+    assert (again.code, "already-sealed" in again.stderr) == (2, True)
+
+
+def test_a_bar_that_changed_meanwhile_is_recorded_as_it_is_then(house: House) -> None:
+    bar = house.served.home / "bar.sh"
+    bar.write_text("exit 0\n")
+    words = ("--suite", "workshop", "--issuer", "dispatcher", "--acceptance", bar)
+    change = ("--", "sh", "-c", f"echo true > {bar}")
+    house.run("-p", "0.8", *words, "--resolver", "resolver", *change)
+    opening, _, resolved = house.payloads()
+    assert opening["question"]["acceptance_hash"] == sha256(b"exit 0\n").hexdigest()
+    assert resolved["acceptance_hash"] == sha256(b"true\n").hexdigest()
+    [unit] = house.console.here("lineage", "--json").objects
+    assert [each["rule"] for each in unit["findings"]] == ["acceptance-hash-mismatch"]
+
+
+def test_numbers_are_forecast_and_observed_in_the_suite_s_units(house: House) -> None:
+    numbers = ("--duration", "1.5", "--cost", "0.25")
+    house.run("-p", "0.8", *numbers, "--resolver", "resolver", *exiting(0))
+    sealed, resolved = house.payloads()
+    assert sealed["quantities"] == {
+        "cost_usd": {"point": "0.25"},
+        "duration_minutes": {"point": "1.5"},
+    }
+    assert list(resolved["values"]) == ["duration_minutes"]
+    assert 0 < float(resolved["values"]["duration_minutes"]) < 1
+
+
+def test_keys_may_be_files(house: House) -> None:
+    key = house.path / "keys" / "resolver.key"
+    house.run("-p", "0.8", "--suite", "own", "--resolver", key, *exiting(0))
+    assert house.payloads()[-1]["author"] == "resolver"
+
+
+def test_what_cannot_be_recorded_is_left_for_another(house: House) -> None:
+    words = ("--suite", "own", "--resolver", "forecaster")
+    shown = house.run("-p", "0.8", *words, *exiting(4))
+    assert shown.code == 4
+    assert "was not recorded: wrong-role" in shown.stderr
+    assert house.seen()["draft"]["outcome"] == "fail"
+
+
+def test_a_daemon_takes_what_is_sealed_and_recorded(house: House) -> None:
+    house.served.start()
+    shown = house.run("-p", "0.8", *ISSUED, "--resolver", "resolver", *exiting(1))
+    assert shown.code == 1, shown.stderr
+    with house.served.talk() as talk:
+        assert talk.ask("status")["counts"]["appended"] == 3
+    refused = house.run("-p", "0.8", "--suite", "workshop", *exiting(0))
+    assert refused.code == 2
+    assert [each["type"] for each in house.payloads()] == [
+        "ResolutionRecorded", "ForecastSealed", "ResolutionRecorded",
+    ]  # fmt: skip
+
+
+# --- The command ----------------------------------------------------------------------
+
+
+def test_the_streams_are_the_command_s(house: House) -> None:
+    child = house.begin(
+        "-p", "0.8", "--suite", "own", "--", "sh", "-c", "cat; echo e >&2"
+    )
+    stdout, stderr = child.communicate("typed", timeout=SECONDS)
+    assert stdout == "typed"
+    assert "\ne\n" in stderr
+
+
+def ended(command: str, *, timeout: int | None = None) -> tuple[int, str]:
+    found = Child(timeout, system_clock).run(("sh", "-c", command), system_clock())
+    assert found.started_at <= found.ended_at
+    return found.code, found.how
+
+
+ENDS = {
+    "of itself": ("exit 0", (0, EXITED)),
+    "with a failure": ("exit 130", (130, EXITED)),
+    "by a signal of its own": ("kill -KILL $$", (137, EXITED)),
+    "by its own SIGTERM": ("kill -TERM $$", (143, EXITED)),
+    "by its own SIGINT": ("kill -INT $$", (130, INTERRUPTED)),
+}
+
+
+@pytest.mark.parametrize(("command", "how"), ENDS.values(), ids=ENDS)
+def test_a_command_ends(command: str, how: tuple[int, str]) -> None:
+    assert ended(command) == how
+
+
+def test_a_late_command_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    code, how = ended(f"sleep 600 & echo $! > {noted}; wait", timeout=1)
+    assert (code, how) == (143, TIMED_OUT)
+    inner = int(noted.read_text())
+    until(lambda: not is_running(inner))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_command_that_is_in_time_has_no_deadline_left() -> None:
+    assert ended("exit 5", timeout=60) == (5, EXITED)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_what_cannot_be_started_has_not_run(tmp_path: Path) -> None:
+    strange = tmp_path / "strange"
+    strange.write_bytes(b"\x7fELF nonsense")
+    strange.chmod(0o755)
+    found = Child(None, system_clock).run((str(strange),), system_clock())
+    assert (found.code, found.how) == (126, NOT_STARTED)
+
+
+def test_handlers_are_given_back() -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)]
+    ended("exit 0", timeout=5)
+    after = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)]
+    assert before == after
+
+
+SENT = {
+    "interrupted": (signal.SIGINT, 130, "CANCELED", INTERRUPTED),
+    "terminated": (signal.SIGTERM, 143, "CANCELED", TERMINATED),
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "status", "reason"), SENT.values(), ids=SENT
+)
+def test_a_signal_is_passed_on(
+    house: House, number: int, code: int, status: str, reason: str
+) -> None:
+    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver")
+    child = house.begin(*words, "--", "sh", "-c", "echo up; exec sleep 600")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "up\n"
+    child.send_signal(number)
+    assert child.wait(SECONDS) == code
+    child.communicate()
+    record = house.payloads()[-1]
+    assert (record["status"], record["reason_code"]) == (status, reason)
+    assert "outcome" not in record
+
+
+def test_a_command_may_take_a_signal_for_something_else(house: House) -> None:
+    script = "trap 'echo caught; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver")
+    child = house.begin(*words, "--", "sh", "-c", script)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "up\n"
+    child.send_signal(signal.SIGTERM)
+    assert child.stdout.readline() == "caught\n"
+    assert child.wait(SECONDS) == 0
+    child.communicate()
+    assert house.payloads()[-1]["outcome"] == "pass"
+
+
+def test_a_late_run_is_censored(house: House) -> None:
+    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver", "--timeout", "1")
+    assert house.run(*words, "--", "sleep", "600").code == 143
+    record = house.payloads()[-1]
+    assert (record["status"], record["reason_code"]) == ("CENSORED", "timeout")
+    assert "values" not in record
+
+
+def test_ctrl_c_at_a_terminal_is_the_command_s(house: House) -> None:
+    """A terminal of its own, in which what is typed reaches the foreground alone."""
+    words = ("run", "--ledger", str(house.path), "-p", "0.8", "--suite", "own")
+    inner = [*PROGRAM, *words, "--resolver", "resolver", "--", "sh", "-c"]
+    spawn = "import json, os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(json.loads(sys.argv[1]))))"
+    script = "read line; echo got $line; exec sleep 600"
+    child = subprocess.Popen(
+        [PYTHON, "-c", spawn, json.dumps([*inner, script])],
+        env=house.served.environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"hello\n")
+    child.stdin.flush()
+    while b"got hello" not in (line := child.stdout.readline()):
+        assert line, child.stderr and child.stderr.read()
+    child.stdin.write(b"\x03")
+    child.stdin.flush()
+    child.stdout.read()
+    assert child.wait(SECONDS) == 130
+    child.communicate()
+    record = house.payloads()[-1]
+    assert (record["status"], record["reason_code"]) == ("CANCELED", "interrupted")
+
+
+# --- What is meant --------------------------------------------------------------------
+
+
+def found(said: Said, *suites: SuiteManifest, issuer: bool = False) -> Meant:
+    known = {each.suite: each for each in suites or (own_suite(), suite_manifest())}
+    return meant(
+        said, known, signers={"forecaster"}, has_issuer=issuer,
+        is_open=lambda suite, *_: suite == "workshop@v1" and said.id == "open",
+    )  # fmt: skip
+
+
+def test_a_unit_that_is_open_fits_without_an_issuer() -> None:
+    assert found(Said(suite="workshop", id="open")).manifest.suite == "workshop@v1"
+    with pytest.raises(UsageError, match="--issuer KEY"):
+        found(Said(suite="workshop", id="another"))
+
+
+def test_a_suite_is_named_with_or_without_its_version() -> None:
+    for name in ("own", "own@v1"):
+        assert found(Said(suite=name)).manifest.suite == "own@v1"
+    with pytest.raises(UsageError, match="no suite in force is own@v2"):
+        found(Said(suite="own@v2"))
+
+
+def test_without_any_suite_nothing_fits() -> None:
+    with pytest.raises(UsageError, match="those are none"):
+        meant(
+            Said(), {}, signers=(), has_issuer=False, is_open=lambda *_: False
+        )  # fmt: skip
