@@ -22,6 +22,7 @@ from ledger.cli import failure
 from ledger.cli.options import AS_JSON
 from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
 from ledger.errors import LedgerError, UsageError
+from ledger.keys.signing import PRIVATE
 
 
 class Entry(NamedTuple):
@@ -106,6 +107,11 @@ COMMANDS = {
     ),
     "hook": Entry(
         SERVE, "hook:app", "Put the hook into an agent runtime, and see it at work."
+    ),
+    "curve": Entry(
+        READ,
+        "curve:curve",
+        "Draw a forecaster's reliability curve, with bands for chance.",
     ),
     "compare": Entry(
         READ,
@@ -237,6 +243,7 @@ def options(
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run a command line and exit; without arguments, that of this process."""
     _require_streams()
+    _require_no_secret(sys.argv[1:] if arguments is None else arguments)
     try:
         for stream in (sys.stdout, sys.stderr):
             # Output is UTF-8 wherever it goes: --json is read by programs.
@@ -249,6 +256,17 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         # Help is written before a command is invoked; some commands exit by themselves.
         raise SystemExit(failure.report_of_system(error, as_json=False)) from None
+
+
+def _require_no_secret(arguments: Sequence[str]) -> None:
+    """Refuse a private key among the arguments before anything could repeat it."""
+    if any(PRIVATE in argument for argument in arguments):
+        told = UsageError(
+            "an argument holds a private key: name the file that holds it. This key is "
+            "in your shell's history now, and others saw it in the list of processes"
+        )
+        failure.report(told, as_json=False)
+        raise SystemExit(failure.exit_code(told))
 
 
 def _require_streams() -> None:

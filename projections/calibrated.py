@@ -55,10 +55,20 @@ def ranking(ground: Ground) -> dict[str, Score]:
 
 
 def beside_auroc(ground: Ground, inference: Inference) -> Shown:
-    """Return the interval of DeLong, which is secondary, where it may be used at all.
+    """Return whether an AUROC is official, and the interval of DeLong where it applies.
 
-    Nothing where a cluster has several units, which are not independent.
+    Official takes `statistics.min_class` units of each class. DeLong's is secondary,
+    and absent where a cluster has several units, which are not independent.
     """
+    counts = ground.counts
+    if counts is None:
+        return {}
+    least = min(counts.events, counts.units - counts.events)
+    declared = ground.sample.board.suite.manifest.statistics.min_class
+    return {"is_official": least >= declared, **_delong(ground, inference)}
+
+
+def _delong(ground: Ground, inference: Inference) -> Shown:
     if ground.said is None or not ground.size or not applies(ground.cluster.code):
         return {}
     found = delong(*ground.said, inference.rule.level)

@@ -134,7 +134,8 @@ GLOSSARY: dict[str, Entry] = {
         HIGHER,
         "how often a unit where the event happened had the higher probability, of all "
         "pairs with one where it did not; ties count half. Ranking, not calibration. "
-        "`delong` is the interval of DeLong, where every cluster has one unit",
+        "`is_official` where each class has `statistics.min_class` units; `delong` is the "
+        "interval of DeLong, where every cluster has one unit",
         "(#{p⁺ > p⁻} + ½ #{p⁺ = p⁻}) / (n₁ n₀)",
         "METRICS §8; Hanley & McNeil 1982; DeLong et al. 1988; Obuchowski 1997",
         ("scores.event_rate",),

@@ -1,0 +1,148 @@
+"""`ledger curve`: how often the event followed what was said, and by how much by chance."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from ledger.cli import render
+from ledger.cli.context import reading
+from ledger.cli.options import Json, LedgerDir, several
+from ledger.cli.rows_table import shown
+from ledger.cli.standing import Standing, standing
+from ledger.errors import UsageError
+from ledger.suite_table import listed
+
+_HEADS = ("said", "units", "happened", "rate", "if right", "of other clusters")
+
+Forecaster = Annotated[str, typer.Argument(metavar="NAME", help="A competitor.")]
+Suite = Annotated[
+    str | None,
+    typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
+]
+Slot = Annotated[
+    str | None,
+    typer.Option(
+        "--slot",
+        metavar="SLOT",
+        help="initial, final or at_lead:<hours> (default: the suite's headline).",
+        show_default=False,
+    ),
+]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="WHAT",
+        help="Also for each horizon, target, template, slot or tag:<name> (repeatable, "
+        "or separated by commas).",
+    ),
+]
+
+
+def curve(
+    forecaster: Forecaster,
+    *,
+    suite: Suite = None,
+    slot: Slot = None,
+    by: By = None,
+    ledger: LedgerDir = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a forecaster's reliability curve, with bands for chance.
+
+    The curve is isotonic regression (CORP), which needs no bins. A rate outside the
+    band of column `if right` is one that calibrated forecasts would hardly have.
+    With --json: one array, as docs/rows.md describes it.
+
+    For example:
+      ledger curve piper-native --ledger demo
+      ledger curve piper-native --by tag:repo --json
+    """
+    from ledger.projections.curving import curve as drawn
+    from ledger.projections.inferred import Inference
+    from ledger.projections.stored import open_report
+    from ledger.projections.subjects import subjects
+
+    with reading(ledger) as (folder, reader):
+        name = _suite(standing(reader), suite, forecaster)
+        counted = render.Progress("events folded", reader.events.size())
+        with open_report(
+            folder, reader.store, lambda done: counted.step(done, done)
+        ) as report:
+            counted.close()
+            field = report.field(name)
+            inference = Inference(field.board.suite.manifest)
+            found = [
+                drawn(each, inference)
+                for each in subjects(field, slot=slot, by=several(by))
+                if each.about.entrant.competitor.name == forecaster
+            ]
+    if as_json:
+        render.json_line(found)
+        return
+    for at, each in enumerate(found):
+        if at:
+            render.line("")
+        _print(each)
+
+
+def _suite(found: Standing, stated: str | None, forecaster: str) -> str:
+    """Return the suite that was named, or the only one that has the competitor."""
+    names = [
+        name
+        for name, frozen in found.suites.items()
+        if frozen.manifest.competitor(forecaster)
+    ]
+    if stated is not None:
+        meant = found.meant(stated)
+        if meant not in names:
+            raise UsageError(f"{meant} has no competitor {forecaster!r}")
+        return meant
+    if len(names) == 1:
+        return names[0]
+    if names:
+        msg = f"{listed(names, last='and')} have {forecaster!r}: say which with --suite"
+        raise UsageError(msg)
+    raise UsageError(f"no suite has a competitor {forecaster!r}")
+
+
+def _print(found: dict[str, Any]) -> None:
+    parts = [text for text in (found["horizon"], found["slice"]) if text]
+    heading = f"{found['suite']}, {found['slot']}, {', '.join(parts) or 'all'}"
+    render.line(
+        f"{heading}: {found['forecaster']}, {found['n']} units in "
+        f"{found['clusters']} clusters"
+    )
+    if found["curve"] is None:
+        render.line(f"no curve: {found['reason']}")
+        return
+    render.table(_HEADS, _lines(found))
+    if not found["is_enough"]:
+        render.note("a sketch: fewer units of a class than statistics.min_curve")
+
+
+def _lines(found: dict[str, Any]) -> Iterator[tuple[object, ...]]:
+    bands = [
+        {each["p"]: each for each in found[name] or ()}
+        for name in ("consistency", "confidence")
+    ]
+    for block in found["curve"]:
+        ends = (shown({"value": block[end]}) for end in ("p_min", "p_max"))
+        yield (
+            " to ".join(dict.fromkeys(ends)),
+            block["n"],
+            block["ones"],
+            shown({"value": block["rate"]}),
+            *(
+                _span(band.get(block["p_min"]), band.get(block["p_max"]))
+                for band in bands
+            ),
+        )
+
+
+def _span(first: dict[str, Any] | None, last: dict[str, Any] | None) -> str | None:
+    """Return a band over a block: from its lower end on the left to the upper right."""
+    if first is None or last is None or first["lo"] is None:
+        return None
+    return f"{shown({'value': first['lo']})} to {shown({'value': last['hi']})}"
