@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any
 
+import msgspec
 import typer
 
-from ledger.cli import render
+from ledger.cli import failure, render
 from ledger.cli.context import LOG_KEY_LOST, clock, find_ledger, state_home
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
 from ledger.clock import monotonic_seconds, steady_seconds
 from ledger.daemon.calling import answering, ask, sockets_of
 from ledger.daemon.doctor_disk import lock_holder
-from ledger.errors import UncheckableError, UsageError
+from ledger.errors import LedgerError, UncheckableError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
 
@@ -88,7 +89,15 @@ def run(
         state_home=state_home(),
     )
     stream: IO[str] = sys.stderr if log is None else _journal_file(Path(log))
-    code = serve(folder, log_key, around, Journal(stream, clock()))
+    journal = Journal(stream, clock())
+    try:
+        code = serve(folder, log_key, around, journal)
+    except LedgerError as error:
+        journal.alarm("failed", **failure.described(error))
+        if stream is sys.stderr and not sys.stderr.isatty():
+            # Who reads the journal there expects objects alone.
+            raise typer.Exit(failure.exit_code(error)) from error
+        raise
     if code:
         raise typer.Exit(code)
 
@@ -238,9 +247,12 @@ def _ticks(seconds: int) -> Iterator[None]:
 
 
 def _last_words(path: Path, begins_at: int) -> str:
-    """Return the last line that a process wrote to the journal from there on."""
-    lines = path.read_bytes()[begins_at:].decode("utf-8", "replace").splitlines()
-    return lines[-1].removeprefix("error: ") if lines else f"{path} says nothing"
+    """Return why a process ended, from what it wrote to the journal from there on."""
+    lines = path.read_bytes()[begins_at:].splitlines()
+    try:
+        return str(msgspec.json.decode(lines[-1])["message"])
+    except (IndexError, KeyError, TypeError, msgspec.DecodeError):
+        return f"see {path}"
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:

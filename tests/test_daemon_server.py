@@ -194,6 +194,8 @@ def test_of_two_daemons_that_are_started_at_once_one_serves(ledger: Served) -> N
         [ledger.process] = [each for each in rivals if each.poll() is None]
         assert {each.returncode for each in rivals} == {2, None}
         ledger.kill()
+    refused = [note for note in ledger.notes() if note["event"] == "failed"]
+    assert {note["code"] for note in refused} == {"usage"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
