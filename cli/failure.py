@@ -4,8 +4,6 @@ import os
 import re
 import sys
 
-import msgspec
-
 from ledger.cli import render
 from ledger.errors import (
     CorruptLogError,
@@ -88,21 +86,21 @@ def report(error: LedgerError, *, as_json: bool) -> None:
 
     Where stdout takes nothing more, it is a line on stderr for programs too.
     """
-    if as_json and output_takes(msgspec.json.encode({"error": described(error)})):
+    if as_json and output_takes(render.json_text({"error": described(error)})):
         return
     word = "refused" if isinstance(error, RefusedError) else "error"
     said = without_secrets(str(error))
     render.note(f"{render.styled(word, 'red', sys.stderr)}: {said}")
 
 
-def output_takes(more: bytes = b"") -> bool:
+def output_takes(more: str = "") -> bool:
     """Write what is buffered for stdout and a line; tell whether it was taken.
 
     What was not taken is forgotten: exiting would only fail for it again.
     """
     try:
         if more:
-            sys.stdout.write(more.decode() + "\n")
+            sys.stdout.write(more + "\n")
         sys.stdout.flush()
     except OSError:
         forget_output()

@@ -4,6 +4,7 @@ Data goes to stdout, everything else to stderr. Colours and progress are for ter
 `NO_COLOR` switches colours off.
 """
 
+import json
 import os
 import re
 import secrets
@@ -22,6 +23,7 @@ _SECONDS_BETWEEN_STEPS = 0.1
 _BAR_WIDTH = 24
 # Controls, format characters, halves of surrogate pairs, separators of lines.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_NOT_ASCII = re.compile(r"[^ -~]")
 _BYTE_MAX, _PLANE_MAX = 0xFF, 0xFFFF
 # Nothing that was stored before this process began can hold it.
 _OURS = secrets.token_hex(8)
@@ -67,9 +69,24 @@ def document(text: str) -> None:
     sys.stdout.write(visible(text, "\n\t") + "\n")
 
 
+def json_text(value: object) -> str:
+    r"""Return a value as one line of JSON, keys in the order that they have.
+
+    What steers a terminal or hides something is spelled `\uNNNN`: programs read the
+    same value, and people who look at it are not deceived.
+    """
+    text = msgspec.json.encode(value).decode()
+    return text if text.isprintable() else _NOT_ASCII.sub(_in_json, text)
+
+
+def _in_json(found: re.Match[str]) -> str:
+    char = found[0]
+    return json.dumps(char)[1:-1] if category(char) in _UNSEEN else char
+
+
 def json_line(value: object) -> None:
-    """Print a value as one line of JSON, keys in the order that they have."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    """Print a value as `json_text` has it."""
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def note(text: str) -> None:
@@ -80,7 +97,7 @@ def note(text: str) -> None:
 
 def json_note(value: object) -> None:
     """Print a value as one line of JSON on stderr, beside data on stdout."""
-    sys.stderr.write(msgspec.json.encode(value).decode() + "\n")
+    sys.stderr.write(json_text(value) + "\n")
     sys.stderr.flush()
 
 

@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from ledger.cli import render
@@ -97,7 +96,7 @@ def sign(
 def _tell(line: int, refusal: LedgerError, *, as_json: bool) -> None:
     if as_json:
         told = {"line": line, "error": described(refusal)}
-        render.note(msgspec.json.encode(told).decode())
+        render.note(render.json_text(told))
     else:
         word = render.styled("refused", "red", sys.stderr)
         render.note(f"line {line}: {word}: {refusal}")

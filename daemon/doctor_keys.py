@@ -14,6 +14,7 @@ from ledger.daemon.diagnosis import (
 )
 from ledger.daemon.doctor_disk import mode_of, user_name
 from ledger.daemon.patient import Patient, Readable
+from ledger.durable import read_regular
 from ledger.errors import LedgerError, UsageError
 from ledger.keys.roster import Principal
 from ledger.keys.signing import SignerKey, parse_signer
@@ -64,7 +65,7 @@ def _listed_remedy(path: Path, found: Readable) -> str:
 def _signer_at(path: Path) -> SignerKey:
     """Return the key of a file, whoever may read that; raise `UsageError` for none."""
     try:
-        return parse_signer(path.read_text("utf-8").removesuffix("\n"))
+        return parse_signer(read_regular(path).decode().removesuffix("\n"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(str(error)) from error
 

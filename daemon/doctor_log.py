@@ -13,6 +13,7 @@ from ledger.daemon.diagnosis import (
     warn,
 )
 from ledger.daemon.patient import Patient, Readable
+from ledger.durable import read_regular
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -157,7 +158,7 @@ def anchor(patient: Patient, found: Readable) -> Diagnosis:
     folder = patient.folder
     path = mark_path(patient.around.state_home, found.ledger)
     try:
-        note = path.read_text("utf-8")
+        note = read_regular(path).decode()
         keys = log_keys_ever(found.charters)
         remembered = open_checkpoint(note, keys, found.charter.origin)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,7 @@
 """Key files: one signer key and a newline, readable by their owner only."""
 
 import os
+import stat
 from pathlib import Path
 
 from ledger.errors import UsageError
@@ -31,7 +32,8 @@ def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
     """
     try:
         mode = path.stat().st_mode
-        text = path.read_text("utf-8")
+        # A pipe would wait for ever.
+        text = path.read_text("utf-8") if stat.S_ISREG(mode) else ""
     except FileNotFoundError:
         msg = f"no key file at {path}: {remedy}"
         raise UsageError(msg) from None

@@ -21,7 +21,7 @@ ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
 
 # Printable ASCII: no two names may look alike, and none can steer a terminal.
 _NAME = re.compile(r"[!-*,-~]{1,128}")
-_PRIVATE = "PRIVATE+KEY+"
+PRIVATE = "PRIVATE+KEY+"
 # Deriving a key pair costs as much as signing: it is done once a key.
 _pair = lru_cache(maxsize=64)(bindings.crypto_sign_seed_keypair)
 _DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
@@ -66,7 +66,7 @@ class SignerKey(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """Return the secret one-line form that a key file holds."""
         packed = base64.b64encode(bytes([self.kind]) + self.seed).decode()
-        return f"{_PRIVATE}{self.name}+{self.verifier.key_id.hex()}+{packed}"
+        return f"{PRIVATE}{self.name}+{self.verifier.key_id.hex()}+{packed}"
 
     def __repr__(self) -> str:
         """Return the name alone: a traceback must not leak a secret."""
@@ -168,17 +168,17 @@ def parse_verifier(text: str) -> VerifierKey:
 
 def require_no_secret(text: str) -> None:
     """Raise `UsageError` where `text` holds a private key, without showing it."""
-    if _PRIVATE in text:
+    if PRIVATE in text:
         msg = "this is a private key; give the public one (`ledger keys show FILE`)"
         raise UsageError(msg)
 
 
 def parse_signer(line: str) -> SignerKey:
     """Read `PRIVATE+KEY+name+hex8+base64`; the message never shows the secret."""
-    if not line.startswith(_PRIVATE):
+    if not line.startswith(PRIVATE):
         msg = "this is no signer key: it does not start with PRIVATE+KEY+"
         raise UsageError(msg)
-    parts = line.removeprefix(_PRIVATE).split("+", 2)
+    parts = line.removeprefix(PRIVATE).split("+", 2)
     name, kind, seed = _parse("PRIVATE+KEY+…", "signer key", parts)
     key = SignerKey(name=name, seed=seed, kind=kind)
     if key.line() != line:

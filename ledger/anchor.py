@@ -7,7 +7,7 @@ What remembers the difference must live elsewhere.
 from collections.abc import Callable
 from pathlib import Path
 
-from ledger.durable import write_durably
+from ledger.durable import read_regular, write_durably
 
 _SECONDS_BETWEEN_SYNCS = 1.0
 
@@ -29,7 +29,8 @@ class HighWaterMark:
     def note(self) -> str | None:
         """Return the remembered checkpoint note, or None on a machine without one."""
         try:
-            return self._path.read_text("utf-8")
+            # What is no text is no checkpoint either, which whoever reads it says.
+            return read_regular(self._path).decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
             return None
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from ledger.durable import write_durably
+from ledger.durable import read_regular, write_durably
 from ledger.ids import sha256_hex
+
+BLOB_BYTES_MAX = 1 << 30
 
 
 class BlobFolder:
@@ -14,12 +16,14 @@ class BlobFolder:
         self._folder = folder
 
     def get(self, digest: str) -> bytes | None:
-        """Return the bytes whose SHA-256 is `digest`, or None: absent, changed, no file."""
-        path = self._folder / digest
-        # A pipe would wait for ever, and a device has no end.
-        if not path.is_file():
+        """Return the bytes whose SHA-256 is `digest`, or None.
+
+        That is: it is absent, changed, longer than a blob may be, or no file at all.
+        """
+        try:
+            content = read_regular(self._folder / digest, BLOB_BYTES_MAX)
+        except OSError:
             return None
-        content = path.read_bytes()
         return content if sha256_hex(content) == digest else None
 
     def keep(self, content: bytes) -> str:

@@ -6,6 +6,7 @@ drift apart by more than the charter allows, nothing is written until an
 operator has looked.
 """
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ledger.clock import Clock, instant_text, micros, span
-from ledger.durable import make_private
+from ledger.durable import make_private, read_regular
 from ledger.errors import RefusedError
 
 # Seconds since the machine started, sleep included.
@@ -90,8 +91,11 @@ class ClockWatch:
     def save(self) -> None:
         """Keep the accepted reading for the next process."""
         if self._accepted is not None:
-            make_private(self._file)
-            self._file.write_bytes(msgspec.json.encode(self._accepted))
+            # Replaced, not written into: whatever stands there, such as a pipe.
+            partial = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+            make_private(partial)
+            partial.write_bytes(msgspec.json.encode(self._accepted))
+            partial.replace(self._file)
 
     def _is_back(self, wall: datetime, last: datetime, jump_seconds: int) -> bool:
         """Tell whether the clock is further behind the last entry than is excused."""
@@ -114,7 +118,7 @@ class ClockWatch:
         if self._steady is None:
             return None
         try:
-            reading = msgspec.json.decode(self._file.read_bytes(), type=Reading)
+            reading = msgspec.json.decode(read_regular(self._file), type=Reading)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
         if reading.boot == self._boot:

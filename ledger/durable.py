@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from ledger.errors import UsageError
+from ledger.errors import UncheckableError, UsageError
 
 # Locks and shared memory cannot be trusted across machines.
 _NETWORK = frozenset(
@@ -68,8 +68,18 @@ def read_regular(path: Path, bytes_max: int = SMALL) -> bytes:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > bytes_max:
             limit = f"it is no regular file of at most {bytes_max:,} bytes"
-            raise OSError(errno.EINVAL, limit)
-        return file.read(bytes_max)
+            raise OSError(errno.EINVAL, limit, str(path))
+        return file.read(status.st_size)
+
+
+def require_no_pipe(path: Path) -> None:
+    """Raise `UncheckableError` where a pipe or device has a file's name.
+
+    Whoever opens it would wait. That a folder cannot be opened is found at once.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        msg = f"{path} is no file: remove it, it is made again"
+        raise UncheckableError(msg)
 
 
 def make_private(path: Path) -> None:

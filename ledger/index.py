@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from ledger.durable import make_private, remove_database
-from ledger.errors import CorruptLogError
+from ledger.errors import CorruptLogError, WriterStoppedError
 from ledger.merkle import Tree
 from ledger.unit import Unit
 
@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS units(name TEXT PRIMARY KEY, unit BLOB) STRICT, WITHO
 CREATE TABLE IF NOT EXISTS asked(question TEXT PRIMARY KEY, name TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS frozen(seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
-    size INTEGER, root BLOB, format INTEGER) STRICT;
+    size INTEGER, root BLOB, format INTEGER, frozen INTEGER) STRICT;
 """
-_FORMAT = 5  # of the blobs in `units`; another one means: replay
+_FORMAT = 5  # of the tables and the blobs in `units`; another one means: replay
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
 
@@ -41,19 +41,25 @@ def open_index(path: Path, tree: Tree, root_at: Callable[[int], bytes]) -> "Inde
     """
     try:
         index = Index(path)
-        position = index.position()
-        if position is None:
-            return index
-        size, root = position
-        if (size == tree.size and root == tree.root()) or (
-            size < tree.size and root == root_at(size)
-        ):
+        if index.is_whole() and _is_of(index.position(), tree, root_at):
             return index
         index.close()
     except apsw.Error as error:
         _NOTES.warning("the index %s is damaged (%s): it is made again", path, error)
     remove_database(path)
     return Index(path)
+
+
+def _is_of(
+    position: tuple[int, bytes] | None, tree: Tree, root_at: Callable[[int], bytes]
+) -> bool:
+    """Tell whether an index speaks of this log, or of none yet."""
+    if position is None:
+        return True
+    size, root = position
+    if size == tree.size:
+        return root == tree.root()
+    return size < tree.size and root == root_at(size)
 
 
 def index_position(path: Path) -> tuple[int, bytes] | None:
@@ -75,6 +81,14 @@ def index_position(path: Path) -> tuple[int, bytes] | None:
 def _position(database: apsw.Connection) -> tuple[int, bytes] | None:
     row = database.execute("SELECT size, root, format FROM position").fetchone()
     return None if row is None or row[2] != _FORMAT else (row[0], row[1])
+
+
+def _read(blob: bytes, path: str) -> Unit:
+    try:
+        return _DECODER.decode(blob)
+    except (TypeError, ValueError) as error:
+        msg = f"{path} is damaged ({error}): delete it, it is made again"
+        raise CorruptLogError(msg) from error
 
 
 class Index:
@@ -108,6 +122,20 @@ class Index:
         """Return the size and root of the log that the file speaks of, if any."""
         return _position(self._database)
 
+    def is_whole(self) -> bool:
+        """Tell whether the file is as this program makes it, as far as that is quick.
+
+        Its tables, and how many suites it knows: without one of those, a sound log
+        would seem to have lost it. That no unit was taken out is not seen here.
+        """
+        sql = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+        with closing(apsw.Connection(":memory:")) as fresh:
+            fresh.execute(_SCHEMA)
+            if list(self._database.execute(sql)) != list(fresh.execute(sql)):
+                return False
+        row = self._database.execute("SELECT format, frozen FROM position").fetchone()
+        return row is None or row == (_FORMAT, len(self.frozen()))
+
     def frozen(self) -> list[int]:
         """Return the positions of the SuiteFrozen events, ascending."""
         rows = self._database.execute("SELECT seq FROM frozen ORDER BY seq")
@@ -123,7 +151,7 @@ class Index:
                 (name,),
             ).fetchone()
             if row is not None:
-                unit = self._units[name] = _DECODER.decode(row[0])
+                unit = self._units[name] = _read(row[0], self._database.filename)
         return unit
 
     def asked(self, suite: str, question_hash: str) -> Unit | None:
@@ -157,9 +185,14 @@ class Index:
 
     def flush(self, size: int, root: bytes) -> None:
         """Write what changed; from now on the file speaks of the log at `size`."""
-        self._begin()
-        self._write(size, root)
-        self._database.execute("COMMIT")
+        try:
+            self._begin()
+            self._write(size, root)
+            self._database.execute("COMMIT")
+        except apsw.Error as error:
+            # The log may have more by now: what it has is found again by a replay.
+            msg = f"{self._database.filename} cannot be written ({error}): restart"
+            raise WriterStoppedError(msg) from error
         self._stored = self._stored or bool(self._changed)
         self._forget_changes()
         if len(self._units) > CACHED_MAX:
@@ -180,7 +213,7 @@ class Index:
             ((seq,) for seq in self._frozen_new),
         )
         self._database.execute(
-            "REPLACE INTO position VALUES (1, ?, ?, ?)",
+            "REPLACE INTO position VALUES (1, ?, ?, ?, (SELECT count(*) FROM frozen))",
             (size, root, _FORMAT),
         )
 

@@ -80,11 +80,14 @@ class Store:
         another length than the entries have. (A read-only connection checks no
         CHECK: a second row could cut the log off for readers.)
         """
-        row = self._database.execute(
-            "SELECT (SELECT max(seq) FROM entries), (SELECT count(*) FROM head), "
-            "size, edge, note FROM (SELECT 1) LEFT JOIN head ON one = 1"
-        ).fetchone()
-        assert row is not None
+        try:
+            [row] = self._database.execute(
+                "SELECT (SELECT max(seq) FROM entries), (SELECT count(*) FROM head), "
+                "size, edge, note FROM (SELECT 1) LEFT JOIN head ON one = 1"
+            )
+        except UnicodeDecodeError as error:
+            msg = f"the head of log.db is no text: {error}"
+            raise CorruptLogError(msg) from error
         last, heads, size, edge, note = row
         count = 0 if last is None else last + 1
         if heads > 1 or (heads == 1 and size is None):

@@ -19,6 +19,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ledger.anchor import mark_path
+from ledger.durable import read_regular
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -202,7 +203,7 @@ def _mark(state_home: Path | None, settings: Settings | Check) -> str | Check:
         return absent
     path = mark_path(state_home, settings.ledger)
     try:
-        return path.read_text("utf-8")
+        return read_regular(path).decode()
     except (FileNotFoundError, NotADirectoryError):
         return absent
     except (OSError, UnicodeDecodeError) as error:

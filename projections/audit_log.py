@@ -110,7 +110,9 @@ def judge_log(
         checks=(
             passed.check_entries(),
             notes.check_tree(stored, head, tree, roots),
-            notes.check_checkpoints(stored, around.cosignatures, keys, asked.witnesses),
+            notes.check_checkpoints(
+                stored, around.cosignatures, keys, asked.witnesses, tree.size
+            ),
             signed_by_authors,
             passed.check_rules(),
         ),

@@ -30,6 +30,7 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.audit_storage import Around, StoredHead
+from ledger.store import CHECKPOINT_EVERY
 
 
 class LogKeys:
@@ -150,20 +151,34 @@ def check_checkpoints(
     cosignatures: Sequence[tuple[int, bytes]],
     keys: LogKeys,
     witnesses: Sequence[VerifierKey],
+    size: int,
 ) -> Check:
-    """Return whether the log signed every stored checkpoint, and who witnessed it."""
+    """Return whether the log signed every stored checkpoint, and who witnessed it.
+
+    `size` is how many entries the log has: one checkpoint is stored at least for each
+    1,024 of them, and one for the first entry.
+    """
     if keys.origin is None:
         detail = "no charter could be read, so no key of the log is known"
         return uncheckable("checkpoints", 0, detail)
     problems = [
         *_bad_notes(notes, keys),
         *_bad_lines(notes, cosignatures, keys, witnesses),
+        *_missing_notes(notes, size),
     ]
     covered = len(notes) + len(cosignatures)
     if problems:
         more = f" ({len(problems) - 1} more)" if len(problems) > 1 else ""
         return is_false("checkpoints", covered, problems[0] + more)
     return holds("checkpoints", covered, _witnessed(cosignatures, witnesses))
+
+
+def _missing_notes(notes: Sequence[Note], size: int) -> Iterator[str]:
+    stored = {note.size for note in notes}
+    kept = range(CHECKPOINT_EVERY, size + 1, CHECKPOINT_EVERY)
+    for each in (*range(1, min(size, 1) + 1), *kept):
+        if each not in stored:
+            yield f"no checkpoint of size {each} is stored, and the writer kept one"
 
 
 def _bad_notes(notes: Sequence[Note], keys: LogKeys) -> Iterator[str]:

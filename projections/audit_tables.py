@@ -29,6 +29,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource
 from ledger.projections.report import Report
 from ledger.projections.schema import FORMAT, fresh_parts, parts
+from ledger.projections.stored import error_code
 from ledger.projections.tables import TABLES, Table
 from ledger.state import Blobs
 
@@ -134,6 +135,8 @@ class _Part:
 
 
 def _check(path: Path, again: _Again) -> Check:
+    if not path.is_file():  # a pipe would wait for ever
+        return is_false(_NAME, 0, f"{path.name} is no file: delete it")
     try:
         with _read_only(path) as stored:
             (version,) = stored.execute("PRAGMA user_version").fetchone()
@@ -144,9 +147,9 @@ def _check(path: Path, again: _Again) -> Check:
             if problem is not None:
                 return is_false(_NAME, 0, problem)
             return _compared(stored, again)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         # A journal that only a writer may play back, or somebody who writes for long.
-        if error.sqlite_errorcode & 0xFF in _IN_THE_WAY:
+        if isinstance(error, sqlite3.Error) and error_code(error) in _IN_THE_WAY:
             return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
         return is_false(_NAME, 0, f"{path.name} is damaged ({error}): delete it")
 

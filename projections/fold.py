@@ -14,7 +14,7 @@ from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
 from ledger.projections.lapses import ClockReading, frozen_by_thieves, lapsed
 from ledger.projections.materialize import Tables
-from ledger.projections.payloads import Payload, PayloadSource, read
+from ledger.projections.payloads import Payload, PayloadSource, SuiteFrozen, read
 from ledger.projections.suites import Frozen
 
 STRETCH = 20_000
@@ -42,10 +42,24 @@ class Fold:
                 tables.empty()
 
     def _is_of_this_log(self, position: int, event_id: str | None) -> bool:
-        if position > self._source.size():
+        if not 0 < position <= self._source.size() or not self._knows_suites(position):
             return False
         (last,) = self._source.payloads_at([position - 1])
         return last.event_id.hex() == event_id
+
+    def _knows_suites(self, position: int) -> bool:
+        """Tell whether what the tables call frozen was, the first charter included."""
+        rows = self._tables.connection.execute("SELECT seq, suite FROM suites")
+        named = dict(rows.fetchall())
+        if 0 not in named or not all(0 <= seq < position for seq in named):
+            return False
+        events = {
+            entry.seq: read(entry) for entry in self._source.payloads_at(sorted(named))
+        }
+        return all(
+            isinstance(event, SuiteFrozen) and event.suite == named[seq]
+            for seq, event in events.items()
+        )
 
     def _adopt_known(self) -> None:
         """Read what was frozen in the part of the log that the tables have."""

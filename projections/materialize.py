@@ -19,7 +19,7 @@ import msgspec
 
 from ledger.canonical import encode
 from ledger.clock import micros, parse_instant
-from ledger.durable import make_private
+from ledger.durable import make_private, require_no_pipe
 from ledger.projections import schema
 from ledger.projections.columns import NEVER
 from ledger.projections.judgement import Columns, Judged
@@ -51,8 +51,10 @@ class Tables:
         """Open or make the file; without a path, tables in memory.
 
         A file that this program does not make like that is emptied and made again.
+        Raises `UncheckableError` where a pipe stands under its name.
         """
         if path is not None:
+            require_no_pipe(path)
             make_private(path)
         connection = sqlite3.connect(
             ":memory:" if path is None else path,

@@ -65,15 +65,24 @@ def open_tables(
             fold = Fold(tables, StoredPayloads(store))
             fold.catch_up(progress)
             yield tables, fold.frozen
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error
+
+
+def error_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code of an error; None where Python raised it.
+
+    That some text is no UTF-8 is found by Python's own part of the module.
+    """
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
 
 
 def _open_tables(folder: Folder) -> Tables:
     try:
         return Tables(folder.projections)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in {_CANTOPEN, _READONLY}:
+        if error_code(error) not in {_CANTOPEN, _READONLY}:
             raise
         return Tables()

@@ -78,14 +78,23 @@ class Forger:
     def resign(self, log_key: SignerKey) -> None:
         """Make the tree and every checkpoint fit the entries, under some key."""
         with self.editing() as log:
-            log.execute("DELETE FROM checkpoints")
             tree = tree_of(log)
-            stated = Checkpoint(origin=ORIGIN, size=tree.size, root=tree.root())
-            note = sign_checkpoint(stated, log_key)
+            sizes = log.execute("SELECT size FROM checkpoints").fetchall()
+            log.execute("DELETE FROM checkpoints")
+            log.executemany(
+                "INSERT INTO checkpoints VALUES (?, ?)",
+                [(size, self._note(log, size, log_key)) for (size,) in sizes],
+            )
+            note = self._note(log, tree.size, log_key)
             edge = b"".join(tree.edge)
             log.execute(
                 "UPDATE head SET size = ?, edge = ?, note = ?", (tree.size, edge, note)
             )
+
+    def _note(self, log: sqlite3.Connection, size: int, log_key: SignerKey) -> str:
+        tree = tree_of(log, size)
+        stated = Checkpoint(origin=ORIGIN, size=tree.size, root=tree.root())
+        return sign_checkpoint(stated, log_key)
 
 
 def copied(folder: Folder, to: Path) -> Folder:
@@ -94,10 +103,11 @@ def copied(folder: Folder, to: Path) -> Folder:
     return Folder(to)
 
 
-def tree_of(log: sqlite3.Connection) -> Tree:
-    """Return the tree over the stored leaves."""
+def tree_of(log: sqlite3.Connection, size: int = -1) -> Tree:
+    """Return the tree over the stored leaves, or over the first of them."""
     tree = Tree()
-    for (leaf,) in log.execute("SELECT leaf FROM entries ORDER BY seq").fetchall():
+    sql = "SELECT leaf FROM entries ORDER BY seq LIMIT ?"
+    for (leaf,) in log.execute(sql, (size,)).fetchall():
         tree.append(leaf)
     return tree
 
