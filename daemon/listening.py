@@ -144,6 +144,10 @@ def _require_closed(folder: Path, mode: int) -> None:
     if found.st_uid not in {os.geteuid(), 0}:
         msg = f"{folder} belongs to another user, who could replace a socket in it: choose a folder of your own"
         raise UsageError(msg)
+    above = folder.parent.stat().st_mode
+    if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+        msg = f"anybody may move {folder} away and put another there: chmod o-w {folder.parent}"
+        raise UsageError(msg)
     if stat.S_IMODE(found.st_mode) & ~mode & 0o077:
         had = f"{stat.S_IMODE(found.st_mode):04o}"
         msg = f"{folder} has mode {had}, which opens it to others: chmod {mode:o} {folder}"

@@ -174,6 +174,20 @@ def test_a_folder_of_another_user_is_refused(home: Path) -> None:
         listen(Place(path=home / "theirs" / "a.sock"))
 
 
+@pytest.mark.parametrize(("mode", "is_fit"), [(0o777, False), (0o1777, True)])
+def test_a_folder_that_anybody_could_move_away_is_refused(
+    home: Path, mode: int, *, is_fit: bool
+) -> None:
+    (home / "open").mkdir()
+    (home / "open").chmod(mode)
+    place = Place(path=home / "open" / "mine" / "a.sock")
+    if not is_fit:
+        with pytest.raises(UsageError, match="chmod o-w"):
+            listen(place)
+        return
+    listen(place).close()
+
+
 def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
     (home / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be made"):
