@@ -22,8 +22,8 @@ from ledger.projections.rng import row_seed
 from ledger.suite_grammar import Interval as Range
 
 Shown = dict[str, Any]
-# What needs no credit: a baseline is what credit is measured against.
-_UNCREDITED = ("baseline",)
+# Whom nobody credits: what credit is measured against, and what nobody could know.
+_UNCREDITED = ("baseline", "oracle")
 _COUNTS = ("rows", "targets", "unpartnered", "alone", "strata_alone")
 
 

@@ -9,8 +9,11 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
     decay, recalibration       how old outcomes count, what the past makes of a source
     slots, slotted, entrants   what a competitor has on each unit, in a slot
     parts, sample, subjects    which units a row is about; splits, looks: and when
-    ground, seeds              what its statistics take, and are drawn from
-    counts, measures, missing, rates, labels   what a row says of them
+    counts, missing, rates, labels, looks, splits   what a row says of its units
+    ground, seeds, inferred    what its statistics take, and are drawn from
+    measures, calibrated, drifting, quantified, ablating, adapting, spreading   scores
+    permuted, promoting, gated, acting   what may be claimed, and what it was worth
+    weighed                    all of these, each once
     report                     rows that are kept until an event outdates them
 """
 
