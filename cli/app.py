@@ -22,7 +22,6 @@ from ledger.cli import failure
 from ledger.cli.options import AS_JSON
 from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
 from ledger.errors import LedgerError, UsageError
-from ledger.keys.signing import PRIVATE
 
 
 class Entry(NamedTuple):
@@ -260,7 +259,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 def _require_no_secret(arguments: Sequence[str]) -> None:
     """Refuse a private key among the arguments before anything could repeat it."""
-    if any(PRIVATE in argument for argument in arguments):
+    if any(map(failure.holds_secret, arguments)):
         told = UsageError(
             "an argument holds a private key: name the file that holds it. This key is "
             "in your shell's history now, and others saw it in the list of processes"

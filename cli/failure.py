@@ -76,6 +76,11 @@ def described(error: LedgerError) -> dict[str, str]:
     return {"code": code(error), "message": without_secrets(sound)}
 
 
+def holds_secret(text: str) -> bool:
+    """Tell whether a text holds a private key."""
+    return _SECRET.search(text) is not None
+
+
 def without_secrets(text: str) -> str:
     """Return a sentence without the private keys that somebody gave by mistake."""
     return _SECRET.sub("PRIVATE+KEY+…", text)
