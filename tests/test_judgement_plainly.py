@@ -196,7 +196,8 @@ Records = list[tuple[int, datetime, ResolutionRecorded]]
 
 def amendments(records: Records) -> Iterator[int]:
     outcome: ResolutionRecorded | None = None
-    started, was_pending = None, True
+    started: datetime | None = None
+    was_pending = True
     for seq, _, event in records:
         is_pending = event.status == "PENDING"
         is_moved = started and event.started_at and event.started_at != started
