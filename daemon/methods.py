@@ -2,7 +2,7 @@
 
 ping, head, checkpoint, status       from memory
 append, open_seal, unit, question    in the writer's thread, in their turn
-entry, proof, rows                   beside the writer, by readers of their own
+entry, proof, record, rows           beside the writer, by readers of their own
 """
 
 import asyncio
@@ -44,6 +44,7 @@ from ledger.daemon.protocol import (
     Params,
     Placed,
     ProofOf,
+    RecordOf,
     RowsOf,
     UnitNamed,
     UnitStored,
@@ -126,6 +127,7 @@ class Methods:
             "ping": self._ping,
             "proof": self._proof,
             "question": self._question,
+            "record": self._record,
             "rows": self._rows,
             "status": self._status,
             "unit": self._unit,
@@ -266,6 +268,10 @@ class Methods:
     def _proof(self, call: Call) -> None:
         asked = call.read(ProofOf)
         self._read(call, self._log_room, partial(reading.proof, self._folder, asked))
+
+    def _record(self, call: Call) -> None:
+        asked = call.read(RecordOf)
+        self._read(call, self._rows_room, partial(reading.record, self._folder, asked))
 
     def _rows(self, call: Call) -> None:
         asked = call.read(RowsOf)

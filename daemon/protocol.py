@@ -115,6 +115,15 @@ class RowsOf(Params, frozen=True, kw_only=True):
     by: tuple[str, ...] = ()
 
 
+class RecordOf(Params, frozen=True, kw_only=True):
+    """`record`: a forecaster's own past, over units of a template or with some tags."""
+
+    suite: str
+    forecaster: str
+    template: str | None = None
+    tags: dict[str, str] = {}
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a client. Without an id it is no request: nothing goes unanswered."""
 

@@ -18,6 +18,7 @@ from ledger.daemon.protocol import (
     EntryAt,
     FaultError,
     ProofOf,
+    RecordOf,
     RowsOf,
 )
 from ledger.errors import LedgerError, UsageError
@@ -120,4 +121,21 @@ def rows(folder: Folder, asked: RowsOf) -> list[dict[str, Any]]:
     ):
         return report.rows(
             suite=asked.suite, forecaster=asked.forecaster, slot=asked.slot, by=asked.by
+        )
+
+
+def record(folder: Folder, asked: RecordOf) -> dict[str, Any]:
+    """Return a forecaster's own past, the tables caught up with the log first."""
+    from ledger.projections.own_record import own_record
+    from ledger.projections.stored import open_report
+
+    with (
+        open_reader(folder) as reader,
+        open_report(folder, reader.store) as report,
+    ):
+        return own_record(
+            report.field(asked.suite),
+            asked.forecaster,
+            template=asked.template,
+            tags=asked.tags,
         )
