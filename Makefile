@@ -33,7 +33,7 @@ types: $(VENV)/dev ## types only
 bench: $(VENV)/bench ## speed, as ratios to limits and peers measured in the same run
 	$(PY) tests/bench.py --entries $(or $(ENTRIES),100000)
 	$(PY) tests/bench_statistics.py --forecasts $(or $(FORECASTS),1000000)
-	$(PY) tests/bench_scores.py --forecasts $(or $(FORECASTS),100000)
+	$(PY) tests/bench_rows.py --forecasts $(or $(FORECASTS),100000)
 	$(PY) tests/bench_hook.py
 
 coverage: $(VENV)/dev ## run the tests on one core and show the lines that none reached

@@ -1,170 +1,38 @@
-"""How fast scores are: exact intervals beside naive ones, and rows of a large ledger.
+"""How fast rows are on a large ledger, and what new outcomes make it compute again.
 
-    make bench                         100,000 forecasts in 1,000 clusters
-    make bench FORECASTS=1000000       a million in 10,000
+    python tests/bench_rows.py                        100,000 forecasts
+    python tests/bench_rows.py --forecasts 1000000    a million, minutes
 
-Each ratio is of two things that were done one after the other in the same run. The
-naive ways are what a careful person writes first: rows drawn again one replicate at a
-time with numpy, scikit-learn's AUROC on each; a few replicates are timed and the rest
-is extrapolated.
+Ten suites share the forecasts; then a thousand outcomes come in for one of them. Only
+its rows may change, and only they may be computed again.
 """
 
 import argparse
 import resource
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import msgspec
-import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from ledger import codec
 from ledger.clock import instant_text_micros
 from ledger.events import ForecastSealed, Question, ResolutionRecorded
 from ledger.ids import event_id
-from ledger.projections import resampling_sums
-from ledger.projections.auroc import auroc
-from ledger.projections.columns import Integers
-from ledger.projections.exact import exact_sum, picobits
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload
 from ledger.projections.report import Report
-from ledger.projections.resampling import Resamples, Rule, intervals
-from ledger.projections.resampling_auroc import Auroc
-from ledger.projections.tally import tally
 from tests.bench import Table, per_second, seconds
 from tests.simulator import History, key_of, ppm_text, suite
 
-RESAMPLES = 2_000
-NAIVE = 3  # replicates that are timed
 SUITES = 10
 NEWLY_RESOLVED = 1_000
 GRID = 10_000  # parts per million: probabilities on a grid of 0.01
-RULE = Rule(level=Fraction(95, 100), min_clusters=10, max_undefined=Fraction(1, 100))
-SEED = bytes(32)
 KEYS = {name: key_of(name).verifier.public for name in ("forecaster", "resolver")}
-
-
-class Forecasts:
-    """Binary forecasts in clusters: what a statistic takes."""
-
-    def __init__(self, count: int, clusters: int) -> None:
-        chance = np.random.default_rng(7)
-        self.clusters = clusters
-        self.p_ppm: Integers = chance.integers(1, 100, count) * GRID
-        self.y: Integers = (chance.integers(0, 1_000_000, count) < self.p_ppm).astype(
-            np.int64
-        )
-        self.cluster: Integers = np.sort(chance.integers(0, clusters, count))
-        self.brier: Integers = (self.p_ppm - 1_000_000 * self.y) ** 2
-        self.bits = _bits(np.where(self.y == 1, self.p_ppm, 1_000_000 - self.p_ppm))
-
-    def resamples(self) -> Resamples:
-        return Resamples(seed=SEED, clusters=self.clusters, resamples=RESAMPLES)
-
-
-def _bits(p_ppm: Integers) -> Integers:
-    distinct, which = np.unique(p_ppm, return_inverse=True)
-    found = np.array([picobits(ppm) for ppm in distinct.tolist()], dtype=np.int64)
-    scores: Integers = found[which]
-    return scores
-
-
-class Naive:
-    """The same numbers in floats, by drawing rows again one replicate at a time."""
-
-    def __init__(self, forecasts: Forecasts) -> None:
-        self.forecasts = forecasts
-        starts = np.searchsorted(forecasts.cluster, np.arange(forecasts.clusters + 1))
-        self.rows = [np.arange(*span) for span in pairwise(starts.tolist())]
-        self.chance = np.random.default_rng(8)
-        self.p = forecasts.p_ppm / 1e6
-        self.losses = (self.p - forecasts.y) ** 2
-
-    def drawn(self) -> Integers:
-        chosen = self.chance.integers(0, len(self.rows), len(self.rows))
-        return np.concatenate([self.rows[each] for each in chosen])
-
-    def mean(self) -> float:
-        return float(self.losses[self.drawn()].mean())
-
-    def auroc(self) -> float:
-        drawn = self.drawn()
-        return float(roc_auc_score(self.forecasts.y[drawn], self.p[drawn]))
-
-    def row(self) -> list[float]:
-        """Return a row as numpy makes it: two means, a skill and their intervals."""
-        forecasts, clusters = self.forecasts, self.forecasts.clusters
-        columns = [
-            self.losses,
-            np.log2(np.where(forecasts.y == 1, self.p, 1 - self.p)),
-        ]
-        sums = np.stack(
-            [np.bincount(forecasts.cluster, column, clusters) for column in columns]
-        )
-        sizes = np.bincount(forecasts.cluster, minlength=clusters)
-        found = []
-        for _ in range(RESAMPLES):
-            drawn = self.chance.integers(0, clusters, clusters)
-            found.append(sums[:, drawn].sum(axis=1) / sizes[drawn].sum())
-        ends = np.quantile(np.array(found), [0.025, 0.975], axis=0)
-        return [*(column.mean() for column in columns), *ends.ravel()]
-
-
-def extrapolated(act: Callable[[], object]) -> float:
-    """Return how long all replicates would take, after some of them."""
-    return seconds(lambda: [act() for _ in range(NAIVE)]) / NAIVE * RESAMPLES
-
-
-def intervals_of(forecasts: Forecasts, table: Table) -> None:
-    """Measure points and intervals beside the naive ways."""
-    cluster, clusters, naive = forecasts.cluster, forecasts.clusters, Naive(forecasts)
-    took = seconds(
-        lambda: intervals(
-            forecasts.resamples(),
-            {"brier": resampling_sums.mean(forecasts.brier, cluster, clusters)},
-            RULE,
-        )
-    )
-    ratio = extrapolated(naive.mean) / took
-    table.line("2,000 resamples of a mean", f"{took:.2f} s", ratio, "naive", ">= 30")
-    took = seconds(
-        lambda: intervals(
-            forecasts.resamples(),
-            {"auroc": Auroc(forecasts.p_ppm, forecasts.y, cluster, clusters)},
-            RULE,
-        )
-    )
-    ratio = extrapolated(naive.auroc) / took
-    aim = ">= 30"
-    table.line("2,000 resamples of the AUROC", f"{took:.2f} s", ratio, "naive", aim)
-    naive.auroc()  # the first call of scikit-learn imports more of it
-    took = seconds(lambda: auroc(tally(forecasts.p_ppm, forecasts.y)))
-    theirs = seconds(lambda: roc_auc_score(forecasts.y, naive.p))
-    ratio = theirs / took
-    table.line("the AUROC", f"{took * 1e3:.0f} ms", ratio, "scikit-learn", ">= 3")
-    exact = seconds(lambda: exact_row(forecasts))
-    ratio = exact / seconds(naive.row)
-    table.line("a row with intervals, exactly", f"{exact:.2f} s", ratio, "in floats")
-
-
-def exact_row(forecasts: Forecasts) -> None:
-    """Make what `Naive.row` makes, out of integers."""
-    columns = {"brier": forecasts.brier, "log_score_bits": forecasts.bits}
-    for column in columns.values():
-        Fraction(exact_sum(column), len(column))
-    statistics = {
-        name: resampling_sums.mean(column, forecasts.cluster, forecasts.clusters)
-        for name, column in columns.items()
-    }
-    intervals(forecasts.resamples(), statistics, RULE)
 
 
 class Ledger:
@@ -295,7 +163,6 @@ def main() -> None:
     count = parser.parse_args().forecasts
     clusters = max(10, count // 100)
     table = Table()
-    intervals_of(Forecasts(count, clusters), table)
     rows_of(Ledger(count, clusters), table)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
     table.line("peak memory of all this", f"{peak:.0f} MB")
