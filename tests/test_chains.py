@@ -236,6 +236,17 @@ def test_what_a_thief_opened_its_forecaster_may_open_again() -> None:
         reveal(theft, sealed)
 
 
+def test_what_is_opened_with_a_key_that_is_known_to_be_lost_stays_closed() -> None:
+    theft = Theft()
+    sealed = hidden(theft)
+    theft.declare(theft.history.size())
+    stolen = reveal(theft, sealed)
+    theft.rotate()
+    assert told(theft) == (None, 0, [(stolen, "compromised-key")])
+    own = reveal(theft, sealed)
+    assert told(theft) == (own, 1, [(stolen, "compromised-key")])
+
+
 def test_a_reveal_before_the_theft_stands() -> None:
     theft = Theft()
     sealed = hidden(theft)
