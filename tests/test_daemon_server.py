@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import threading
@@ -13,7 +14,12 @@ from pathlib import Path
 import pytest
 
 from ledger.checkpoint import parse_checkpoint, parse_proof, split_note
-from ledger.daemon.protocol import BUSY, INVALID_REQUEST, LINE_BYTES_MAX
+from ledger.daemon.protocol import (
+    BUSY,
+    INVALID_REQUEST,
+    LINE_BYTES_MAX,
+    STOPPED,
+)
 from ledger.entry import entry_bytes, leaf_hash
 from ledger.merkle import root_from_inclusion
 from tests.served import SECONDS, SIDES, Served, Talk, served, until, wire
@@ -198,6 +204,14 @@ def test_of_two_daemons_that_are_started_at_once_one_serves(ledger: Served) -> N
     assert {note["code"] for note in refused} == {"usage"}
 
 
+def test_a_journal_of_its_own_leaves_stderr_to_people(daemon: Served) -> None:
+    path = daemon.home / "own.jsonl"
+    done = daemon.command("daemon", "run", "--log", str(path))
+    assert "error: another process writes to" in done.stderr
+    assert json.loads(path.read_text())["event"] == "failed"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_every_socket_removed(
     daemon: Served, number: int
@@ -327,6 +341,36 @@ def test_a_journal_that_takes_nothing_stops_no_commit(ledger: Served) -> None:
         assert talk.append(*ledger.shop.sealable(0))["receipts"][1]["seq"] == 3
         assert talk.ask("status")["journal_lines_lost"] > 0
     assert ledger.stop() == 0
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits others")
+def test_a_disk_that_takes_no_more_ends_it_and_what_was_told_is_there(
+    daemon: Served,
+) -> None:
+    assert daemon.process is not None
+    told: list[str] = []
+    with daemon.talk() as talk, daemon.talk() as other:
+        talk.append(*daemon.shop.sealable(0))
+        limit = 400 * 1024
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        for number in range(1, 1_000):
+            answer = talk.call("append", events=wire(*daemon.shop.sealable(number)))
+            if "error" in answer:
+                break
+            told += [each["event_id"] for each in answer["result"]["receipts"]]
+        assert answer["error"]["code"] == STOPPED
+        assert answer["error"]["data"]["code"] == "stopped"
+        assert talk.read() is None
+        assert other.read() is None
+    assert daemon.process.wait(SECONDS) == 1
+    assert "writer-stopped" in {note["event"] for note in daemon.notes()}
+    assert not any(daemon.socket(side).exists() for side in SIDES)
+    daemon.start()
+    in_log = [each["event_id"] for each in daemon.log()]
+    assert len(told) > 10
+    assert set(told) <= set(in_log)
+    assert len(in_log) == len(set(in_log))
+    assert daemon.verify()["ok"]
 
 
 # --- Clients that do harm, to nobody ---------------------------------------------------
