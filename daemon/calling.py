@@ -96,11 +96,17 @@ def _unanswered(path: str, error: Exception) -> UncheckableError:
     return UncheckableError(f"no daemon answers at {path}: {reason}")
 
 
-def ask(path: str, method: str, *, seconds: int) -> Any:  # noqa: ANN401 - any result
+def ask(
+    path: str,
+    method: str,
+    params: Mapping[str, object] | None = None,
+    *,
+    seconds: int,
+) -> Any:  # noqa: ANN401 - any result
     """Return what the daemon at a socket answers to one question; raise as `Caller`."""
     caller = Caller(path, seconds=seconds)
     try:
-        return caller.ask(method)
+        return caller.ask(method, params)
     finally:
         caller.close()
 
