@@ -67,7 +67,7 @@ def acting(ground: Ground) -> Acting:
         reference = _said(ground, answer, ground.reference)
         theirs = policy(*reference, action_cost=cost, avoidable_loss=loss)
         assert theirs is not None, "both are over the same units"
-        shown["regret_vs_reference"] = _told(regret(mine, theirs), mine.n)
+        shown["regret_vs_baseline_policy"] = _told(regret(mine, theirs), mine.n)
     return Acting(shown, mine.regret_vs_best_constant < 0)
 
 
