@@ -104,6 +104,11 @@ COMMANDS = {
         "inbox:inbox",
         "Take the signed events that were dropped into inbox/ as files, once.",
     ),
+    "mcp": Entry(
+        SERVE,
+        "mcp:mcp",
+        "Serve a forecaster's tools over the Model Context Protocol, on stdin and stdout.",
+    ),
     "hook": Entry(
         SERVE, "hook:app", "Put the hook into an agent runtime, and see it at work."
     ),

@@ -13,7 +13,8 @@ from ledger.cli.failure import REFUSED
 from ledger.cli.options import Json, LedgerDir
 from ledger.daemon.admission import admit
 from ledger.daemon.calling import answering, sockets_of
-from ledger.daemon.inbox import Inbox, Outcome, Taken
+from ledger.daemon.commits import Outcome
+from ledger.daemon.inbox import Inbox, Taken
 from ledger.daemon.sockets import EVALUATOR
 from ledger.errors import RefusedError, UncheckableError
 from ledger.folder import Folder

@@ -1,10 +1,10 @@
 """`ledger run`: a forecast is sealed, then the command runs, then its end is recorded."""
 
 import os
-import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,59 +24,64 @@ from ledger.keys.signing import SignerKey
 # What stands after the command's name is the command's.
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _SETTINGS = {**SETTINGS, "allow_interspersed_args": False}
-Key = "A principal of the key folder, or a key file."
+_KEY = "A principal of the key folder, or a key file."
+
+Command = Annotated[
+    list[str],
+    typer.Argument(metavar="CMD...", help="What to run.", show_default=False),
+]
+Probabilities = Annotated[
+    list[str],
+    typer.Option(
+        "--probability",
+        "-p",
+        metavar="[ANSWER=]P",
+        help="That it exits with 0; or of an answer by its name.",
+        show_default=False,
+    ),
+]
+Issuer = Annotated[str | None, option("--issuer", "KEY", f"Opens the question. {_KEY}")]
+Resolver = Annotated[
+    str | None, option("--resolver", "KEY", f"Records the outcome. {_KEY}")
+]
+Timeout = Annotated[
+    int | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        help="End it then; the unit is CENSORED.",
+        show_default=False,
+    ),
+]
+Duration = Annotated[
+    str | None,
+    option("--duration", "NUMBER", "How long it will take, in the suite's unit."),
+]
+Cost = Annotated[
+    str | None, option("--cost", "NUMBER", "What it will cost, in the suite's unit.")
+]
 
 
 @app.command("run", cls=TaughtCommand, context_settings=_SETTINGS)
 def run(
-    command: Annotated[
-        list[str],
-        typer.Argument(metavar="CMD...", help="What to run.", show_default=False),
-    ],
+    command: Command,
     *,
-    probabilities: Annotated[
-        list[str],
-        typer.Option(
-            "--probability",
-            "-p",
-            metavar="[ANSWER=]P",
-            show_default=False,
-            help="That it exits with 0; or of an answer by its name.",
-        ),
-    ],
+    probabilities: Probabilities,
     suite: drafting.Suite = None,
     template: drafting.Template = None,
     id: drafting.Id = None,  # noqa: A002 - the field's name
     horizon: drafting.Horizon = None,
     forecaster: drafting.Forecaster = None,
-    issuer: Annotated[
-        str | None, option("--issuer", "KEY", f"Opens the question. {Key}")
-    ] = None,
-    resolver: Annotated[
-        str | None, option("--resolver", "KEY", f"Records the outcome. {Key}")
-    ] = None,
+    issuer: Issuer = None,
+    resolver: Resolver = None,
     target: drafting.Target = None,
     cluster: drafting.Cluster = None,
     tags: drafting.Tags = None,
     acceptance: drafting.Acceptance = None,
-    timeout: Annotated[
-        int | None,
-        typer.Option(
-            "--timeout",
-            metavar="SECONDS",
-            min=1,
-            show_default=False,
-            help="End it then; the unit is CENSORED.",
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        option("--duration", "NUMBER", "How long it will take, in the suite's unit."),
-    ] = None,
-    cost: Annotated[
-        str | None,
-        option("--cost", "NUMBER", "What it will cost, in the suite's unit."),
-    ] = None,
+    timeout: Timeout = None,
+    duration: Duration = None,
+    cost: Cost = None,
     keys_at: KeysFolder = None,
     ledger: LedgerDir = None,
 ) -> None:
@@ -92,43 +97,43 @@ def run(
       ledger run -p 0.9 --issuer dispatcher --resolver harness --tag domain=bugfix \
         --acceptance acceptance/run.sh --timeout 600 -- sh acceptance/run.sh
     """
+    stated = locals()
     if not is_runnable(command[0]):
-        render.note(
-            f"error: there is no program {command[0]} to run: nothing was sealed"
-        )
+        msg = f"error: there is no program {command[0]} to run: nothing was sealed"
+        render.note(msg)
         raise typer.Exit(NOT_FOUND)
     folder = find_ledger(ledger)
-    ring = KeyRing(keys_folder(folder, keys_at))
-    order = Order(
-        command=command,
-        said=Said(
-            suite=suite, template=template, id=id, horizon=horizon,
-            forecaster=forecaster,
-        ),
-        vector=partial(spread, probabilities),
-        bar=partial(_bar, acceptance),
-        signers=ring.all(),
-        issuer=_key(issuer, ring),
-        resolver=_key(resolver, ring),
-        target=target,
-        cluster=cluster,
-        tags=pairs(tags or []),
-        quantities={
-            name: value
-            for name, value in (("duration", duration), ("cost", cost))
-            if value is not None
-        },
-        timeout_seconds=timeout,
-    )  # fmt: skip
+    order = _order(stated, KeyRing(keys_folder(folder, keys_at)))
     place = Place(
         folder=folder,
         environment=os.environ,
         state_home=state_home(),
         clock=clock(),
     )
-    code = run_order(order, place, lambda said: render.note(f"ledger: {said}"))
-    sys.stdout.flush()
-    raise typer.Exit(code)
+    raise typer.Exit(
+        run_order(order, place, lambda told: render.note(f"ledger: {told}"))
+    )
+
+
+def _order(stated: Mapping[str, Any], ring: KeyRing) -> Order:
+    """Return what a command's parameters order."""
+    names = ("suite", "template", "id", "horizon", "forecaster")
+    return Order(
+        command=stated["command"],
+        said=Said(**{name: stated[name] for name in names}),
+        vector=partial(spread, stated["probabilities"]),
+        bar=partial(_bar, stated["acceptance"]),
+        signers=ring.all(),
+        issuer=_key(stated["issuer"], ring),
+        resolver=_key(stated["resolver"], ring),
+        target=stated["target"],
+        cluster=stated["cluster"],
+        tags=pairs(stated["tags"] or []),
+        quantities={
+            name: stated[name] for name in ("duration", "cost") if stated[name]
+        },
+        timeout_seconds=stated["timeout"],
+    )
 
 
 def _bar(acceptance: str | None) -> str | None:

@@ -50,7 +50,6 @@ def own_record(
     about = sample(board, entrant, declared)
     cohort = about.cohort(about.scored)
     ground = Ground(about, cohort)
-    counts, rules = ground.counts, manifest.scoring
     return {
         "suite": board.suite.name,
         "forecaster": forecaster,
@@ -65,23 +64,24 @@ def own_record(
         "log_score_bits_clipped": mean(
             ground.loss(ground.of(ground.mine.picobits_clipped))
         ).told(),
-        "binning": rules.ece,
-        "bins": []
-        if counts is None
-        else [
-            each.told()
-            for each in reliability(
-                counts,
-                binning=rules.ece,
-                level=Fraction(manifest.statistics.level),
-                min_bin=rules.min_bin,
-            ).bins
-            if each.n
-        ],
-        "as_of": None
-        if board.as_of_us is None
-        else instant_text(from_micros(board.as_of_us)),
+        "binning": manifest.scoring.ece,
+        "bins": _bins(ground),
+        "as_of": instant_text(from_micros(board.as_of_us)),
     }
+
+
+def _bins(ground: Ground) -> list[dict[str, Any]]:
+    """Return the bins that have units, as rows show them."""
+    manifest = ground.sample.board.suite.manifest
+    if ground.counts is None:
+        return []
+    found = reliability(
+        ground.counts,
+        binning=manifest.scoring.ece,
+        level=Fraction(manifest.statistics.level),
+        min_bin=manifest.scoring.min_bin,
+    )
+    return [each.told() for each in found.bins if each.n]
 
 
 def _competitor(field: Field, name: str) -> Competitor:
@@ -111,7 +111,7 @@ def _rate(board: Board, among: Integers) -> Measure:
     units = board.units
     resolved = among[units.status[among] == RESOLVED]
     positive = units.positive[resolved]
-    if not len(resolved):
+    if resolved.size == 0:
         return undefined(EMPTY, 0)
     if (positive < 0).any():
         return undefined(NOT_DECLARED, len(resolved))

@@ -76,6 +76,9 @@ UPPER_ROOMS = ("ledger.projections", "ledger.daemon", "ledger.cli")
 # What is in neither this table nor the standard library is no dependency of ours.
 HOMES: dict[str, tuple[str, ...]] = {
     "apsw": ("ledger.store", "ledger.index"),
+    # An extra: who does not serve these tools does not install it.
+    "mcp": ("ledger.daemon.mcp",),
+    "pydantic": ("ledger.daemon.mcp",),  # which the SDK describes arguments with
     "msgspec": tuple(FOLDERS),
     # A hook starts anew for each payload: it takes libsodium's raw binding alone.
     "nacl": ("ledger.keys.signing", "ledger.daemon.hook_signing"),

@@ -1,0 +1,283 @@
+"""The ledger's tools for agents that speak the Model Context Protocol.
+
+Four tools: seal and update a forecast, look at one's own record, and ask how the ledger
+is. None resolves, opens by another's key, or freezes. Each call goes to the daemon that
+answers then, or under the lock where none does.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from pydantic import Field as Described
+
+from ledger import __version__
+from ledger.daemon import reading
+from ledger.daemon.client import Client, connect, find
+from ledger.daemon.client_socket import SocketWay
+from ledger.daemon.client_talk import Ask
+from ledger.daemon.protocol import RecordOf
+from ledger.errors import LedgerError, UsageError
+from ledger.ids import sha256_hex
+from ledger.writer import Receipt
+
+T = TypeVar("T")
+Found = dict[str, Any]
+_READ_SECONDS = 60
+_TOOL_ID = "claudecode/toolUseId"
+_INSTRUCTIONS = (
+    "Seal how likely a dispatch is to succeed before it starts, and say more later with "
+    "an update; look at your own record first. What happened is for others to record."
+)
+Probability = Annotated[
+    float | str | dict[str, float | str],
+    Described(description="Of success, from 0 to 1; or an object with every answer's."),
+]
+Key = Annotated[
+    str | None,
+    Described(description="The dispatch's own key; without it, its task names it."),
+]
+Task = Annotated[
+    str | None, Described(description="The task's text, which is hashed and not kept.")
+]
+TaskHash = Annotated[
+    str | None, Described(description="The SHA-256 of the task's text, 64 hex digits.")
+]
+Quantities = Annotated[
+    dict[str, float | str] | None,
+    Described(description="Points of numbers that the suite declares, by their names."),
+]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose server it is: its ledger, its key, and what it forecasts where not told."""
+
+    ledger: str | None
+    socket: str | None
+    key: str
+    forecaster: str
+    suite: str | None
+    template: str | None
+    horizon: str | None
+    answers: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def client(self) -> Client:
+        """Return a client; raise a `LedgerError` where no ledger can be reached."""
+        return connect(
+            self.ledger,
+            self.socket,
+            key=Path(self.key),
+            forecaster=self.forecaster,
+            suite=self.suite,
+            template=self.template,
+            horizon=self.horizon,
+            answers=self.answers,
+            environment=self.environment,
+        )
+
+    def record(self, template: str | None, tags: dict[str, str]) -> Found:
+        """Return the forecaster's own past."""
+        asked = RecordOf(
+            suite=self._only_suite(),
+            forecaster=self.forecaster,
+            template=template,
+            tags=tags,
+        )
+        found = find(self.ledger, self.socket, self.environment)
+        if found.socket is None:
+            assert found.folder is not None
+            return reading.record(found.folder, asked)
+        way = SocketWay(found.socket, _READ_SECONDS)
+        try:
+            answer: Found = way.ask(
+                Ask(method="record", params=msgspec.to_builtins(asked))
+            )
+        finally:
+            way.close()
+        return answer
+
+    def _only_suite(self) -> str:
+        """Return the suite that the server is for, or the only one in force."""
+        if self.suite is not None:
+            return self.suite
+        with self.client() as client:
+            suites = [
+                each["suite"] for each in client.status()["suites"] if each["in_force"]
+            ]
+        if len(suites) != 1:
+            known = ", ".join(suites) or "none"
+            msg = f"the suites in force are {known}: start `ledger mcp` with --suite"
+            raise UsageError(msg)
+        found: str = suites[0]
+        return found
+
+
+def server(place: Place) -> MCPServer:
+    """Return the server of a forecaster's tools."""
+    tools = _Tools(place)
+    made = [
+        _strict(each)
+        for each in (
+            tools.seal_forecast,
+            tools.update_forecast,
+            tools.my_record,
+            tools.status,
+        )
+    ]
+    return MCPServer(
+        "ledger", version=__version__, instructions=_INSTRUCTIONS, tools=made
+    )
+
+
+def _strict(function: Callable[..., Any]) -> Tool:
+    """Return a tool that refuses what it has no name for: a slip is not passed over."""
+    tool = Tool.from_function(function)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
+class _Tools:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        # Without a daemon each call takes the lock: one after the other.
+        self._turn = asyncio.Lock()
+
+    async def seal_forecast(
+        self,
+        *,
+        probability: Probability,
+        context: Context,
+        dispatch_key: Key = None,
+        task: Task = None,
+        task_sha256: TaskHash = None,
+        tags: dict[str, str] | None = None,
+        target: str | None = None,
+        reason_codes: list[str] | None = None,
+        failure_modes: list[str] | None = None,
+        reference_class: str | None = None,
+        model_version: str | None = None,
+        quantities: Quantities = None,
+    ) -> Found:
+        """Seal a forecast before the dispatch starts; durable when it returns.
+
+        It cannot be taken back: an update adds a later one, and both are kept.
+        """
+        digest = _task_hash(task, task_sha256)
+        said = {
+            "tags": tags,
+            "target": target,
+            "text_hash": digest,
+            "reason_codes": reason_codes,
+            "failure_modes": failure_modes,
+            "reference_class": reference_class,
+            "model_version": model_version,
+            "quantities": _points(quantities),
+            "extensions": _trace(context),
+        }
+        id_ = _id(dispatch_key, digest)
+        return await self._sent(id_, probability, said, Client.seal)
+
+    async def update_forecast(
+        self,
+        *,
+        probability: Probability,
+        context: Context,
+        dispatch_key: Key = None,
+        task: Task = None,
+        task_sha256: TaskHash = None,
+        reason: str | None = None,
+        reason_codes: list[str] | None = None,
+        failure_modes: list[str] | None = None,
+        quantities: Quantities = None,
+    ) -> Found:
+        """Add a later forecast to one that you sealed; the earlier one stands too."""
+        said = {
+            "reason": reason,
+            "reason_codes": reason_codes,
+            "failure_modes": failure_modes,
+            "quantities": _points(quantities),
+            "extensions": _trace(context),
+        }
+        id_ = _id(dispatch_key, _task_hash(task, task_sha256))
+        return await self._sent(id_, probability, said, Client.update)
+
+    async def my_record(
+        self, *, template: str | None = None, tags: dict[str, str] | None = None
+    ) -> Found:
+        """Tell how your own forecasts did, in a template or with certain tags.
+
+        The rate at which the event came, what you said on average, your Brier score,
+        and for each bin of your probabilities how often the event followed.
+        """
+        return await self._done(partial(self._place.record, template, tags or {}))
+
+    async def status(self) -> Found:
+        """Tell which ledger this is, which suites are in force, and what stops forecasts."""
+
+        def asked() -> Found:
+            with self._place.client() as client:
+                found = client.status()
+            return {"forecaster": self._place.forecaster, **found}
+
+        return await self._done(asked)
+
+    async def _sent(
+        self,
+        id_: str,
+        probability: Any,  # noqa: ANN401 - as a client takes it
+        said: Found,
+        send: Callable[..., Receipt],
+    ) -> Found:
+        fields = {name: value for name, value in said.items() if value}
+
+        def sent() -> Found:
+            with self._place.client() as client:
+                receipt = send(client, id_, probability, **fields)
+            return {"id": id_, **msgspec.to_builtins(receipt)}
+
+        return await self._done(sent)
+
+    async def _done(self, work: Callable[[], Found]) -> Found:
+        """Return what some work returns, done beside the event loop."""
+        async with self._turn:
+            try:
+                return await asyncio.to_thread(work)
+            except LedgerError as error:
+                raise ToolError(str(error)) from None
+
+
+def _id(stated: str | None, digest: str | None) -> str:
+    """Return a unit's id as the hooks name it."""
+    if stated:
+        return stated
+    if digest is None:
+        raise ToolError("name the dispatch by dispatch_key, task or task_sha256")
+    return f"task-{digest}"
+
+
+def _task_hash(task: str | None, stated: str | None) -> str | None:
+    if stated or task is None:
+        return stated
+    return sha256_hex(task.encode("utf-8", "surrogatepass"))
+
+
+def _points(stated: Mapping[str, float | str] | None) -> Found:
+    return {name: {"point": point} for name, point in (stated or {}).items()}
+
+
+def _trace(context: Context) -> Found:
+    """Return how the runtime calls this call, where it says so."""
+    meta: Mapping[str, Any] = context.request_context.meta or {}
+    called = meta.get(_TOOL_ID)
+    return {"trace": {"trigger_id": called}} if isinstance(called, str) else {}
