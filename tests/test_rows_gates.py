@@ -126,6 +126,60 @@ def test_who_is_no_better_than_the_past_is_rejected() -> None:
     assert gate["holds"]["brier_gain"] is False
 
 
+def test_a_candidate_is_set_against_the_incumbent_where_that_is_stronger() -> None:
+    history = History(incumbent="rival")
+    asked = [history.question(f"u-{number}") for number in range(4)]
+    for question in asked:
+        history.seal(question, "0.6")
+        history.seal(question, "0.9", forecaster="rival")
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    gate = row(history)["gates"]["promotion"]
+    assert (gate["against"], gate["holds"]["brier_gain"]) == ("rival", False)
+    of_rival = row(history, "rival")["gates"]["promotion"]
+    assert of_rival["against"] in {"past-rate", "own-routine"}
+
+
+def test_so_many_permutations_of_targets_are_not_counted() -> None:
+    history = History(statistics__permutations=2**23)
+    asked = [history.question(f"u-{number}") for number in range(3)]
+    for question in asked:
+        history.seal(question)
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    gate = row(history)["gates"]["permutation"]
+    assert (gate["status"], gate["reason"]) == ("insufficient", "too_many_targets")
+
+
+@pytest.mark.parametrize(
+    ("strata", "slots", "rows_exchanged"),
+    [
+        # Positions are slots: what has no partner in its slot is left out.
+        (["template", "horizon", "slot"], ("a", "a", "b"), 2),
+        # Otherwise a target's units are matched in the order of their names.
+        (["template", "horizon"], ("a", "a", "b"), 2),
+        (["template", "horizon", "slot"], ("a", "b", "c"), 0),
+    ],
+)
+def test_targets_are_matched_where_the_suite_says(
+    strata: list[str], slots: tuple[str, ...], rows_exchanged: int
+) -> None:
+    history = History(gates__permutation__strata=strata)
+    asked = [
+        history.question(f"u-{at}", target=target, slot=slot)
+        for at, (target, slot) in enumerate(zip(("x", "y", "x"), slots, strict=True))
+    ]
+    for question in asked:
+        history.seal(question)
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    gate = row(history)["gates"]["permutation"]
+    assert gate.get("rows", 0) == rows_exchanged
+
+
 def test_each_frozen_slice_is_watched_for_a_greater_loss() -> None:
     history = knowing(
         gates__promotion__slices=["slot"], gates__promotion__loss_margin="0"

@@ -53,7 +53,8 @@ def test_the_official_skill_is_clamped_at_both_ends(two_hundred: Row) -> None:
     for end in ("lo", "hi"):
         unclamped = Fraction(scores["bss_frozen"][end])
         shown = Fraction(scores["official_skill"][end])
-        assert abs(shown - 100 * min(max(unclamped, 0), 1)) < Fraction(1, 10**9)
+        clamped = min(max(unclamped, Fraction(0)), Fraction(1))
+        assert abs(shown - 100 * clamped) < Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize(("clusters", "reason"), [(9, "clusters_lt_min"), (10, None)])
