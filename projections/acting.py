@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ledger.projections.acting_intervals import cost_intervals
 from ledger.projections.cohort import EMPTY, NOT_DECLARED, Measure
 from ledger.projections.columns import Integers, integers
+from ledger.projections.exact import dec12
 from ledger.projections.ground import Ground, Said
+from ledger.projections.inferred import Inference, told
 from ledger.projections.utility import CurvePoint, decision_curve, policy, regret
 
 Shown = dict[str, Any]
@@ -38,7 +41,7 @@ class Acting(NamedTuple):
     is_useful: bool | None
 
 
-def acting(ground: Ground) -> Acting:
+def acting(ground: Ground, inference: Inference) -> Acting:
     """Return what the row's policy cost, beside policies that look at no probability.
 
     `regret` is what it cost more than the better of always and never acting: negative
@@ -59,15 +62,21 @@ def acting(ground: Ground) -> Acting:
         "action": declared.action,
         "acted": mine.acted,
         "missed": mine.missed,
-        "regret": _told(mine.regret_vs_best_constant, mine.n),
-        **{name: _told(getattr(mine, name), mine.n) for name in _SHOWN},
         "curve": [_point(each) for each in decision_curve(*said, thresholds)],
     }
+    numbers = {
+        "regret": mine.regret_vs_best_constant,
+        **{name: getattr(mine, name) for name in _SHOWN},
+    }
+    beside = None
     if ground.covers(ground.reference):
-        reference = _said(ground, answer, ground.reference)
-        theirs = policy(*reference, action_cost=cost, avoidable_loss=loss)
+        beside = _said(ground, answer, ground.reference)
+        theirs = policy(*beside, action_cost=cost, avoidable_loss=loss)
         assert theirs is not None, "both are over the same units"
-        shown["regret_vs_baseline_policy"] = _told(regret(mine, theirs), mine.n)
+        numbers["regret_vs_baseline_policy"] = regret(mine, theirs)
+    intervals = cost_intervals(ground, inference, (said, beside), (cost, loss))
+    for name, value in numbers.items():
+        shown[name] = told(Measure(value=value, n=mine.n), intervals.get(name))
     return Acting(shown, mine.regret_vs_best_constant < 0)
 
 
@@ -91,13 +100,9 @@ def _said(ground: Ground, answer: Integers, baseline: str | None) -> Said:
     return Said(ground.p_of(answer, baseline), happened.astype(np.int64))
 
 
-def _told(value: Fraction, n: int) -> Shown:
-    return Measure(value=value, n=n).told()
-
-
 def _point(point: CurvePoint) -> Shown:
     shown = {
-        name: _told(getattr(point, name), 1)["value"]
+        name: dec12(getattr(point, name))
         for name in ("threshold", "net_benefit", "treat_all", "treat_none")
     }
     return {**shown, "tp": point.tp, "fp": point.fp}

@@ -63,7 +63,7 @@ def decision_curve(
 
 def _point(p_ppm: Integers, y: Integers, threshold: Fraction) -> CurvePoint:
     n, happened = len(y), _count(y == 1)
-    acts, odds = _acts(p_ppm, threshold), threshold / (1 - threshold)
+    acts, odds = reaches(p_ppm, threshold), threshold / (1 - threshold)
     tp = _count(acts & (y == 1))
     fp = _count(acts) - tp
     return CurvePoint(
@@ -87,7 +87,7 @@ def policy(
         return None
     n, happened = len(y), _count(y == 1)
     threshold = action_cost / avoidable_loss
-    acts = _acts(p_ppm, threshold)
+    acts = reaches(p_ppm, threshold)
     acted, missed = _count(acts), _count(~acts & (y == 1))
     extra, lost = action_cost * acted / n, avoidable_loss * missed / n
     never = avoidable_loss * happened / n
@@ -116,12 +116,12 @@ def regret(mine: Policy, baseline: Policy) -> Fraction:
     return mine.cost - baseline.cost
 
 
-def _acts(p_ppm: Integers, threshold: Fraction) -> Flags:
+def reaches(p_ppm: Integers, threshold: Fraction) -> Flags:
     """Mark the probabilities that reach a threshold, exactly."""
     # A whole number of millionths reaches a threshold iff it reaches the next one up.
     least = -(-threshold.numerator * PPM // threshold.denominator)
-    acts: Flags = p_ppm >= least
-    return acts
+    reached: Flags = p_ppm >= least
+    return reached
 
 
 def _count(marked: Flags) -> int:

@@ -78,7 +78,7 @@ class Scale:
 def _weighed(
     ground: Ground, field: Field, inference: Inference, asked: Question
 ) -> Shown:
-    found, useful = calibrated(ground, inference), acting(ground)
+    found, useful = calibrated(ground, inference), acting(ground, inference)
     scores = {**measures(ground), **ranking(ground)}
     intervals = inference.of(scores)
     if "bss_frozen" in intervals:

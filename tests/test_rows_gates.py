@@ -224,6 +224,24 @@ def test_acting_on_what_was_said_is_cheaper_than_always_and_never(knows: Row) ->
     assert [each["threshold"][:3] for each in found["curve"]] == ["0.1", "0.5"]
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        "regret",
+        "net_benefit",
+        "extra_compute",
+        "missed_failure_cost",
+        "cost",
+        "regret_vs_baseline_policy",
+    ],
+)
+def test_what_acting_was_worth_lies_within_its_interval(
+    knows: Row, number: str
+) -> None:
+    found = knows["utility"][number]
+    assert float(found["lo"]) <= float(found["value"]) <= float(found["hi"])
+
+
 def test_without_a_declared_action_there_is_no_use_to_tell_of() -> None:
     found = row(knowing())
     assert found["utility"] == {"reason": "not_declared"}
