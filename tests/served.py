@@ -10,10 +10,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -221,11 +221,19 @@ class Served:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@contextmanager
-def served() -> Iterator[Served]:
+S = TypeVar("S", bound=Served)
+
+
+def served() -> AbstractContextManager[Served]:
     """Give a ledger in a folder whose path is short enough for sockets."""
+    return served_as(Served)
+
+
+@contextmanager
+def served_as(kind: type[S]) -> Iterator[S]:
+    """Give such a ledger with what a test adds to it."""
     home = Path(tempfile.mkdtemp(prefix="sl-"))
-    found = Served(home)
+    found = kind(home)
     try:
         yield found
     finally:

@@ -18,7 +18,7 @@ from ledger.state import FrozenSuite, State
 from ledger.suite import SuiteManifest
 from ledger.suite_template import new_suite
 from ledger.writer import Submission
-from tests.served import Served, served, until, wire
+from tests.served import Served, served_as, until, wire
 from tests.workshop import SUITE, suite_manifest
 
 SOUND = b"exit 0\n"
@@ -230,8 +230,7 @@ class House(Served):
 
 @pytest.fixture
 def house() -> Iterator[House]:
-    with served() as found:
-        found.__class__ = House
+    with served_as(House) as found:
         yield found
 
 
