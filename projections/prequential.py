@@ -15,13 +15,15 @@ from fractions import Fraction
 from math import lcm
 
 import msgspec
+import numpy as np
 
 from ledger.projections.cohort import EMPTY, Measure
-from ledger.projections.columns import Integers
+from ledger.projections.columns import Integers, integers
 from ledger.projections.exact import UNITS, exact_sum
 
 _PARTS = lcm(*range(1, 101)) * 10**50
 _PARTS_OF_UNIT = _PARTS // UNITS
+_LARGEST = 2**63 - 1
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,14 +135,23 @@ def _recovery(
     losses: Integers, watch: Watch, alarm: int, onset: int, enough: Fraction
 ) -> int | None:
     """Return how many outcomes after the alarm the losses were low enough again."""
-    window: deque[int] = deque(maxlen=watch.window)
-    total = 0
-    for place, loss in enumerate(losses[onset:].tolist(), onset):
-        total += loss - (window[0] if len(window) == watch.window else 0)
-        window.append(loss)
-        if place > alarm and total <= enough * len(window) * UNITS:
-            return place - alarm
-    return None
+    sums = np.add.accumulate(losses[onset:])
+    # Where a sum of them all has wrapped, its difference to an earlier one is right.
+    slid = sums.copy()
+    slid[watch.window :] -= sums[: -watch.window]
+    longest = min(watch.window, len(slid))
+    most = enough * UNITS
+    limits = integers(
+        [
+            min(most.numerator * n // most.denominator, _LARGEST)
+            for n in range(1, longest + 1)
+        ]
+    )
+    held = np.minimum(np.arange(len(slid)), longest - 1)
+    is_low = slid <= limits[held]
+    is_low[: alarm - onset + 1] = False
+    back = np.flatnonzero(is_low)
+    return int(back[0]) + onset - alarm if len(back) else None
 
 
 def _rises(losses: Iterable[int], watch: Watch) -> Iterator[tuple[int, int]]:
