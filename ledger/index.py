@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -20,6 +21,9 @@ from ledger.unit import Unit
 
 _NOTES = logging.getLogger(__name__)
 CACHED_MAX = 50_000
+# Changes that are written together: a transaction of its own for each commit of the
+# log would double what that costs, and a replay finds them again.
+DUE = 2_048
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS units(name TEXT PRIMARY KEY, unit BLOB) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS asked(question TEXT PRIMARY KEY, name TEXT) STRICT, WITHOUT ROWID;
@@ -145,11 +149,7 @@ class Index:
         """Return the unit of that name."""
         unit = self._units.get(name)
         if unit is None and self._stored:
-            self._begin()
-            row = self._database.execute(
-                "SELECT unit FROM units WHERE name = ?",
-                (name,),
-            ).fetchone()
+            row = self._row("SELECT unit FROM units WHERE name = ?", name)
             if row is not None:
                 unit = self._units[name] = _read(row[0], self._database.filename)
         return unit
@@ -159,14 +159,18 @@ class Index:
         question = suite + question_hash
         name = self._asked.get(question)
         if name is None and self._stored:
-            self._begin()
-            row = self._database.execute(
-                "SELECT name FROM asked WHERE question = ?",
-                (question,),
-            ).fetchone()
+            row = self._row("SELECT name FROM asked WHERE question = ?", question)
             if row is not None:
                 name = self._asked[question] = row[0]
         return None if name is None else self.named(name)
+
+    def _row(self, sql: str, key: str) -> Any:  # noqa: ANN401 - a row of either table
+        try:
+            self._begin()
+            return self._database.execute(sql, (key,)).fetchone()
+        except apsw.Error as error:
+            msg = f"{self._database.filename} cannot be read ({error}): look after the disk, or delete the file, it is made again"
+            raise CorruptLogError(msg) from error
 
     def put(self, unit: Unit) -> None:
         """Take a unit that is new or was changed."""
@@ -221,6 +225,11 @@ class Index:
         # Within one transaction a look-up takes no locks: a tenth of the time.
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
+
+    @property
+    def is_due(self) -> bool:
+        """Whether so much has changed that it should be written, or forgotten units be."""
+        return len(self._changed) + len(self._asked_new) >= DUE or self.is_full
 
     @property
     def is_full(self) -> bool:

@@ -96,6 +96,9 @@ def open_writer(
     handle = lock(folder.lock)
     try:
         store = open_store(folder.log, read_only=False)
+        # After a failed sync the system may hold what the disk does not, and no later
+        # sync of the same file would tell: whatever was left there is written anew.
+        store.checkpoint_wal()
     except BaseException:
         os.close(handle)
         raise
@@ -169,15 +172,15 @@ def load_state(folder: Folder, store: Store, index: Index) -> State:
     start, size = (position[0] if position else 0), events.size()
     if start == size:
         return state
-    tree = Tree()
-    for leaf in store.leaves(0, start):
-        tree.append(leaf)
+    head, tree = store.head(), Tree()
     while start < size:
         stop = min(start + _REPLAY_CHUNK, size)
         replay(state, events.read(start, stop))
-        for leaf in store.leaves(start, stop):
-            tree.append(leaf)
-        if stop == size or index.is_full:
+        if stop == size:
+            index.flush(stop, Tree(size, head.edge).root())
+        elif index.is_full:
+            for leaf in store.leaves(tree.size, stop):
+                tree.append(leaf)
             index.flush(stop, tree.root())
         start = stop
     return state

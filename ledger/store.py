@@ -64,6 +64,8 @@ class Store:
     def __init__(self, database: apsw.Connection) -> None:
         """Take a connection that `create_store` or `open_store` prepared."""
         self._database = database
+        self._wal_pages = 0
+        database.setwalhook(self._count_wal)
 
     def close(self) -> None:
         """Close; a writer calls `checkpoint_wal` first."""
@@ -103,8 +105,8 @@ class Store:
 
     def count(self) -> int:
         """Return one more than the highest position in `entries`."""
-        row = self._database.execute("SELECT max(seq) FROM entries").fetchone()
-        return 0 if row is None or row[0] is None else int(row[0]) + 1
+        [(last,)] = self._database.execute("SELECT max(seq) FROM entries")
+        return 0 if last is None else last + 1
 
     def rows(self, start: int, stop: int) -> Iterator[Row]:
         """Yield the entries of positions from `start` until before `stop`."""
@@ -163,17 +165,13 @@ class Store:
 
     def checkpoints(self) -> list[tuple[int, str]]:
         """Return the stored checkpoints, smallest first, without the newest one."""
-        rows = self._database.execute(
-            "SELECT size, note FROM checkpoints ORDER BY size",
-        )
-        return [(size, note) for size, note in rows]
+        sql = "SELECT size, note FROM checkpoints ORDER BY size"
+        return list(self._database.execute(sql))
 
     def cosignatures(self) -> list[tuple[int, str]]:
         """Return the witnesses' lines by the size that they signed."""
-        rows = self._database.execute(
-            "SELECT size, line FROM cosignatures ORDER BY size, line",
-        )
-        return [(size, line) for size, line in rows]
+        sql = "SELECT size, line FROM cosignatures ORDER BY size, line"
+        return list(self._database.execute(sql))
 
     def begin(self) -> None:
         """Begin the transaction that `append` will commit.
@@ -187,6 +185,20 @@ class Store:
         except apsw.BusyError:
             msg = f"another program holds {self._database.filename}: close it and try again"
             raise UsageError(msg) from None
+        except apsw.Error as error:
+            raise _failed(error) from error
+
+    def known(self, event_id: bytes) -> Row | None:
+        """Begin the transaction and return the entry of an event, or None.
+
+        Raises `WriterStoppedError` where the disk fails: what it would answer next
+        time is nothing to write by.
+        """
+        self.begin()
+        try:
+            return self.find(event_id)
+        except apsw.Error as error:
+            raise _failed(error) from error
 
     def roll_back(self) -> None:
         """End a transaction that wrote nothing."""
@@ -229,18 +241,21 @@ class Store:
     def keep_checkpoint(self, size: int, note: str) -> None:
         """Store a checkpoint for ever: one that left the machine or was witnessed."""
         self._database.execute(
-            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)",
-            (size, note),
+            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)", (size, note)
         )
 
     def write_meta(self, values: dict[str, str]) -> None:
         """Write what names this log; once, when it is made."""
         self._database.executemany("INSERT INTO meta VALUES (?, ?)", values.items())
 
+    def _count_wal(self, _: apsw.Connection, __: str, pages: int) -> int:
+        # The file never shrinks: once it was emptied, it is filled from its beginning.
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
     def trim_wal(self) -> None:
         """Move the write-ahead log into the database once it has grown."""
-        name = Path(self._database.filename + "-wal")
-        if name.exists() and name.stat().st_size > _WAL_PAGES_MAX * 4096:
+        if self._wal_pages > _WAL_PAGES_MAX:
             self.checkpoint_wal()
 
     def checkpoint_wal(self) -> None:
@@ -277,9 +292,7 @@ class Store:
         ]
         stored = {
             sql
-            for (sql,) in self._database.execute(
-                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL",
-            )
+            for (sql,) in self.ask("SELECT sql FROM sqlite_master WHERE sql NOTNULL")
         }
         found += [
             f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored
@@ -292,6 +305,12 @@ class Store:
                 f"head has the rows {heads[:3]}, and one row numbered 1 is right"
             )
         return found
+
+
+def _failed(error: apsw.Error) -> WriterStoppedError:
+    return WriterStoppedError(
+        f"log.db failed ({error}), and nothing was written: restart"
+    )
 
 
 @contextmanager

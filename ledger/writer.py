@@ -127,7 +127,8 @@ class Writer:
         """Let one event in, not yet durably, and return its position.
 
         An event that is in the log already keeps its position, whatever the rules
-        say today. Raises `RefusedError`, and then nothing has changed.
+        say today. Raises `RefusedError`, and then nothing has changed; `WriterStoppedError`
+        where the log cannot be read.
         """
         self._require_alive()
         event = codec.decode(submission.payload)
@@ -135,7 +136,11 @@ class Writer:
             msg = f"the signature of {event.author} does not verify over these bytes"
             raise RefusedError("bad-signature", msg)
         digest = sha256(submission.payload).digest()
-        known = self._known(digest, submission, event)
+        try:
+            known = self._known(digest, submission, event)
+        except WriterStoppedError as error:
+            self._stopped = error
+            raise
         if known is None:
             known = self._admit(submission, event, digest)
         self._answers.append(known)
@@ -152,8 +157,7 @@ class Writer:
         submission: Submission,
         event: LedgerEvent,
     ) -> Row | None:
-        self._store.begin()
-        row = self._staged.get(digest) or self._store.find(digest)
+        row = self._staged.get(digest) or self._store.known(digest)
         if row is None or row.author == submission.author_key:
             return row
         member = self.state.roster.members.get(event.author)
@@ -195,7 +199,6 @@ class Writer:
         self._require_alive()
         note = self._note()
         if self._rows:
-            self._require_lock()
             self._write(note)
         else:
             self._store.roll_back()
@@ -206,9 +209,11 @@ class Writer:
     def _write(self, note: str) -> None:
         head = Head(size=self._tree.size, edge=tuple(self._tree.edge), note=note)
         try:
+            self._require_lock()
             self._store.append(self._rows, head, self._kept)
             self._store.trim_wal()
-            self._index.flush(head.size, self._tree.root())
+            if self._index.is_due:
+                self._index.flush(head.size, self._tree.root())
             # With entries after a restore, their charter has said so.
             self.behind = None
             if self.mark is not None:
@@ -263,6 +268,8 @@ class Writer:
             if self._stopped is None and os.getpid() == self._pid:
                 self._clock.save()
                 self._store.roll_back()
+                if not self._rows:
+                    self._index.flush(self._tree.size, self._tree.root())
                 self._store.checkpoint_wal()
                 if self.mark is not None:
                     self.mark.flush()
