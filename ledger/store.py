@@ -280,32 +280,6 @@ class Store:
         with legible():
             yield from self._database.execute(query, values)
 
-    def problems(self) -> list[str]:
-        """Return what SQLite and the schema find wrong with the file itself.
-
-        Raises `CorruptLogError` where SQLite gives up reading it.
-        """
-        found = [
-            f"integrity_check: {text}"
-            for (text,) in self.ask("PRAGMA integrity_check(20)")
-            if text != "ok"
-        ]
-        stored = {
-            sql
-            for (sql,) in self.ask("SELECT sql FROM sqlite_master WHERE sql NOTNULL")
-        }
-        found += [
-            f"the schema lacks: {sql[:60]}…" for sql in SCHEMA if sql not in stored
-        ]
-        found += [f"the schema has more: {sql[:80]}" for sql in stored - set(SCHEMA)]
-        # Without the right to write, SQLite's own check leaves CHECK out.
-        heads = [one for (one,) in self.ask("SELECT one FROM head ORDER BY one")]
-        if heads not in ([], [1]):
-            found.append(
-                f"head has the rows {heads[:3]}, and one row numbered 1 is right"
-            )
-        return found
-
 
 def _failed(error: apsw.Error) -> WriterStoppedError:
     return WriterStoppedError(

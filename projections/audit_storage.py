@@ -64,13 +64,31 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
 def check_storage(store: Store) -> Check:
     """Return whether the file is sound and its schema exactly the log's own."""
     try:
-        problems = [*store.problems(), *_strange(store)]
+        problems = [*_unsound(store), *_strange(store)]
     except CorruptLogError as error:
         return is_false("storage", 0, error.reason)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return is_false("storage", len(_TABLES), problems[0] + more)
     return holds("storage", len(_TABLES), "integrity_check and schema")
+
+
+def _unsound(store: Store) -> Iterator[str]:
+    """Yield what SQLite and the schema find wrong with the file itself."""
+    for (text,) in store.ask("PRAGMA integrity_check(20)"):
+        if text != "ok":
+            yield f"integrity_check: {text}"
+    found = store.ask("SELECT sql FROM sqlite_master WHERE sql NOTNULL")
+    stored = {sql for (sql,) in found}
+    for sql in SCHEMA:
+        if sql not in stored:
+            yield f"the schema lacks: {sql[:60]}…"
+    for sql in stored.difference(SCHEMA):
+        yield f"the schema has more: {sql[:80]}"
+    # Without the right to write, SQLite's own check leaves CHECK out.
+    heads = [one for (one,) in store.ask("SELECT one FROM head ORDER BY one")]
+    if heads not in ([], [1]):
+        yield f"head has the rows {heads[:3]}, and one row numbered 1 is right"
 
 
 def _strange(store: Store) -> Iterator[str]:
