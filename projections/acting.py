@@ -5,17 +5,20 @@ It says nothing (`not_declared`) where it declares no action, and where units ha
 one vector, or not that answer among two.
 """
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ledger.projections.acting_intervals import cost_intervals
+from ledger.projections.acting_intervals import cost_statistics
 from ledger.projections.cohort import EMPTY, NOT_DECLARED, Measure
 from ledger.projections.columns import Integers, integers
 from ledger.projections.exact import dec12
 from ledger.projections.ground import Ground, Said
-from ledger.projections.inferred import Inference, told
+from ledger.projections.inferred import told
+from ledger.projections.measures import Score
+from ledger.projections.resampling import Interval, Statistic
 from ledger.projections.utility import CurvePoint, decision_curve, policy, regret
 
 Shown = dict[str, Any]
@@ -32,16 +35,25 @@ _SHOWN = (
 
 
 class Acting(NamedTuple):
-    """The block of a row, and whether acting beat what needs no forecast.
+    """What a row says of acting, its numbers, and whether it beat knowing nothing.
 
-    None where that is unknown.
+    `is_useful` is None where that is unknown.
     """
 
-    shown: Shown
+    facts: Shown
+    numbers: dict[str, Score]
     is_useful: bool | None
 
+    def told(self, intervals: Mapping[str, Interval]) -> Shown:
+        """Return the block of a row, given the intervals of its numbers."""
+        numbers = self.numbers.items()
+        return {
+            **self.facts,
+            **{name: told(each.measure, intervals.get(name)) for name, each in numbers},
+        }
 
-def acting(ground: Ground, inference: Inference) -> Acting:
+
+def acting(ground: Ground) -> Acting:
     """Return what the row's policy cost, beside policies that look at no probability.
 
     `regret` is what it cost more than the better of always and never acting: negative
@@ -50,14 +62,14 @@ def acting(ground: Ground, inference: Inference) -> Acting:
     declared = ground.sample.board.suite.manifest.utility
     answer = _answers(ground)
     if declared is None or answer is None:
-        return Acting({"reason": NOT_DECLARED if ground.size else EMPTY}, None)
+        return Acting({"reason": NOT_DECLARED if ground.size else EMPTY}, {}, None)
     said = _said(ground, answer, None)
     cost, loss = Fraction(declared.action_cost), Fraction(declared.avoidable_loss)
     mine = policy(*said, action_cost=cost, avoidable_loss=loss)
     if mine is None:
-        return Acting({"reason": EMPTY}, None)
+        return Acting({"reason": EMPTY}, {}, None)
     thresholds = [Fraction(each) for each in declared.thresholds]
-    shown: Shown = {
+    facts: Shown = {
         "event": declared.event,
         "action": declared.action,
         "acted": mine.acted,
@@ -74,10 +86,18 @@ def acting(ground: Ground, inference: Inference) -> Acting:
         theirs = policy(*beside, action_cost=cost, avoidable_loss=loss)
         assert theirs is not None, "both are over the same units"
         numbers["regret_vs_baseline_policy"] = regret(mine, theirs)
-    intervals = cost_intervals(ground, inference, (said, beside), (cost, loss))
-    for name, value in numbers.items():
-        shown[name] = told(Measure(value=value, n=mine.n), intervals.get(name))
-    return Acting(shown, mine.regret_vs_best_constant < 0)
+    statistics = cost_statistics(ground, (said, beside), (cost, loss))
+    scores = {
+        name: Score(Measure(value=value, n=mine.n), ground, _given(statistics, name))
+        for name, value in numbers.items()
+    }
+    return Acting(facts, scores, mine.regret_vs_best_constant < 0)
+
+
+def _given(
+    statistics: Mapping[str, Statistic], name: str
+) -> Callable[[], Statistic] | None:
+    return (lambda: statistics[name]) if name in statistics else None
 
 
 def _answers(ground: Ground) -> Integers | None:

@@ -12,19 +12,15 @@ import numpy as np
 
 from ledger.projections.columns import Integers
 from ledger.projections.ground import Ground, Said
-from ledger.projections.inferred import Inference
-from ledger.projections.resampling import Interval, Ratio, Statistic
+from ledger.projections.resampling import Ratio, Statistic
 from ledger.projections.resampling_sums import OfSums
 from ledger.projections.utility import reaches
 
 
-def cost_intervals(
-    ground: Ground,
-    inference: Inference,
-    said: tuple[Said, Said | None],
-    prices: tuple[Fraction, Fraction],
-) -> dict[str, Interval]:
-    """Return the intervals of a policy's costs, by the names that rows give them.
+def cost_statistics(
+    ground: Ground, said: tuple[Said, Said | None], prices: tuple[Fraction, Fraction]
+) -> dict[str, Statistic]:
+    """Return what is resampled of a policy's costs, by the names that rows give them.
 
     `said` are what the policy acts on and, if there is one, its baseline's; `prices` are
     those of an action and of an event that is not met, the larger one.
@@ -67,7 +63,7 @@ def cost_intervals(
             *ground.resampled,
             lambda acts, misses, n: (paid(acts, misses), scale * n),
         )
-    return inference.intervals(ground, statistics)
+    return statistics
 
 
 def _counted(said: Said, threshold: Fraction) -> tuple[Integers, Integers]:

@@ -60,20 +60,28 @@ class Inference:
         """Tell whether a ground has enough clusters for any interval."""
         return ground.cluster.size >= max(2, self.rule.min_clusters)
 
-    def of(self, scores: Mapping[str, Score]) -> dict[str, Interval]:
-        """Return the intervals of all scores that have a value and resample something."""
-        found = {}
+    def of_all(self, *groups: Mapping[str, Score]) -> list[dict[str, Interval]]:
+        """Return the intervals of each group's scores, by their names there.
+
+        Those that have a value and resample something have one. What is over the same
+        ground is drawn once, whichever group it is of.
+        """
+        found: list[dict[str, Interval]] = [{} for _ in groups]
         grounds: dict[int, tuple[Ground, dict[str, Statistic]]] = {}
-        for name, (measure, ground, statistic) in scores.items():
-            if measure.value is None or ground is None or statistic is None:
-                continue
-            if not self.has_clusters(ground):
-                found[name] = Interval(reason=CLUSTERS_LT_MIN)
-                continue
-            _, statistics = grounds.setdefault(id(ground), (ground, {}))
-            statistics[name] = statistic()
+        for at, scores in enumerate(groups):
+            for name, (measure, ground, statistic) in scores.items():
+                if measure.value is None or ground is None or statistic is None:
+                    continue
+                if not self.has_clusters(ground):
+                    found[at][name] = Interval(reason=CLUSTERS_LT_MIN)
+                    continue
+                _, statistics = grounds.setdefault(id(ground), (ground, {}))
+                statistics[f"{at}/{name}"] = statistic()
         for ground, statistics in grounds.values():
-            found |= self.intervals(ground, statistics)
+            made = intervals(self.drawn(ground), statistics, self.rule)
+            for place, interval in made.items():
+                group, _, name = place.partition("/")
+                found[int(group)][name] = interval
         return found
 
     def recorded(self, ground: Ground) -> dict[str, str | int]:

@@ -42,10 +42,10 @@ def measures(ground: Ground) -> dict[str, Score]:
     mine, is_binary = ground.mine, ground.cohort.is_binary
     frozen, outcomes = _skill_frozen(ground), _outcomes(ground)
     return {
-        BRIER[is_binary]: _mean(ground, ground.brier(mine)),
+        BRIER[is_binary]: mean_of(ground, ground.brier(mine)),
         "log_score_bits": _raw_log_score(ground),
-        "log_score_bits_clipped": _mean(ground, ground.of(mine.picobits_clipped)),
-        "log_loss": _mean(ground, -ground.of(mine.piconats_clipped)),
+        "log_score_bits_clipped": mean_of(ground, ground.of(mine.picobits_clipped)),
+        "log_loss": mean_of(ground, -ground.of(mine.piconats_clipped)),
         "bss_frozen": frozen,
         "bss_same_cohort": _skill_of_rates(ground, outcomes),
         "reference_brier": _brier_of_reference(ground),
@@ -58,7 +58,7 @@ def measures(ground: Ground) -> dict[str, Score]:
     }
 
 
-def _mean(ground: Ground, scores: Integers) -> Score:
+def mean_of(ground: Ground, scores: Integers) -> Score:
     """Return the mean of unit scores, which are in units of 1e-12."""
     return Score(
         mean(ground.loss(scores)),
@@ -73,7 +73,7 @@ def _raw_log_score(ground: Ground) -> Score:
             value=None, n=ground.size, reason=ZERO_ON_OUTCOME, is_infinite=True
         )
         return Score(measure)
-    return _mean(ground, ground.of(ground.mine.picobits))
+    return mean_of(ground, ground.of(ground.mine.picobits))
 
 
 def _skill_frozen(ground: Ground) -> Score:
@@ -94,7 +94,7 @@ def _brier_of_reference(ground: Ground) -> Score:
     theirs = ground.theirs(ground.reference)
     if on is None or theirs is None:
         return Score(undefined(NOT_DECLARED, ground.size))
-    return _mean(on, on.brier(theirs))
+    return mean_of(on, on.brier(theirs))
 
 
 def _skill_bits(ground: Ground, role: str) -> Score:
@@ -103,7 +103,7 @@ def _skill_bits(ground: Ground, role: str) -> Score:
     on, theirs = ground.beside(name), ground.theirs(name)
     if on is None or theirs is None:
         return Score(undefined(NOT_DECLARED, ground.size))
-    return _mean(on, on.of(on.mine.picobits_clipped - theirs.picobits_clipped))
+    return mean_of(on, on.of(on.mine.picobits_clipped - theirs.picobits_clipped))
 
 
 def _skill_of_routine(ground: Ground) -> Score:
@@ -114,7 +114,7 @@ def _skill_of_routine(ground: Ground) -> Score:
     both = None if on is None else on.beside(r1)
     if both is None or of_r1 is None or of_r2 is None:
         return Score(undefined(NOT_DECLARED, ground.size))
-    return _mean(both, both.of(of_r2.picobits_clipped - of_r1.picobits_clipped))
+    return mean_of(both, both.of(of_r2.picobits_clipped - of_r1.picobits_clipped))
 
 
 def _outcomes(ground: Ground) -> list[Integers] | None:

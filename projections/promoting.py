@@ -1,30 +1,31 @@
 """Whether a row's competitor should take over, and on which parts (METRICS §22).
 
 The candidate is set against the strongest simple baseline that knows the past alone, or
-the incumbent where that is stronger, on the units of the row. Where a suite sets splits apart, a candidate is promoted on its
-holdout and nowhere else.
+the incumbent where that is stronger, on the units of the row. Where a suite sets splits
+apart, a candidate is promoted on its holdout and nowhere else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ledger.projections import resampling_sums
-from ledger.projections.cohort import Measure, mean
 from ledger.projections.columns import Integers
 from ledger.projections.entrants import Field
 from ledger.projections.exact import dec12
 from ledger.projections.gates import Parts, no_degradation, promotion
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
+from ledger.projections.measures import Score, mean_of
 from ledger.projections.parts import BUDGET, TIER, values_of
 from ledger.projections.resampling import Interval
 from ledger.projections.slotted import Slotted
 
 Shown = dict[str, Any]
 _LOG_LOSS = "log_loss"
+# What the gain is called among the intervals; no increase has this name.
+GAIN = "brier_gain"
 
 
 class Standing(NamedTuple):
@@ -42,26 +43,52 @@ class Baseline(NamedTuple):
     slotted: Slotted
 
 
-class Gain(NamedTuple):
-    """How much less a candidate lost than a baseline, with its interval."""
+class Candidacy(NamedTuple):
+    """Whom a candidate is set against; how much less it lost, and more where it did.
 
-    measure: Measure
-    interval: Interval
+    `increases` are of the log loss, and of the suite's primary loss in frozen slices.
+    """
+
+    against: str | None
+    gain: Score | None
+    increases: dict[str, Score]
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """Return all of it by name: what intervals are wanted of."""
+        return self.increases | ({} if self.gain is None else {GAIN: self.gain})
+
+
+def candidacy(ground: Ground, field: Field) -> Candidacy:
+    """Return what a promotion of the row's competitor looks at."""
+    found = _strongest(ground, field)
+    if found is None:
+        return Candidacy(None, None, {})
+    gains = ground.brier(found.slotted) - ground.brier(ground.mine)
+    increases = dict(_increases(ground, found.slotted))
+    return Candidacy(found.name, mean_of(ground, gains), increases)
 
 
 def promoting(
-    ground: Ground, field: Field, inference: Inference, known: Standing
+    ground: Ground,
+    stood: Candidacy,
+    intervals: Mapping[str, Interval],
+    inference: Inference,
+    known: Standing,
 ) -> Shown:
-    """Return what becomes of the row's competitor, and each part of why."""
+    """Return what becomes of the row's competitor, and each part of why.
+
+    `intervals` are those of `stood`: of `GAIN`, and of each increase by its name.
+    """
     manifest = ground.sample.board.suite.manifest
-    found = _strongest(ground, field)
-    gain: Gain | None = None
-    increases: dict[str, Fraction | None] = {}
-    if found is not None:
-        gain = _gain(ground, inference, found.slotted)
-        increases = dict(_increases(ground, inference, found.slotted))
+    gain = stood.gain
+    increases = {
+        name: intervals[name].hi if name in intervals else None
+        for name in stood.increases
+    }
+    interval = intervals.get(GAIN)
     declared = manifest.gates.promotion
-    lo = None if gain is None else gain.interval.lo
+    lo = None if interval is None else interval.lo
     trivial = Fraction(declared.trivial_gain)
     decided = promotion(
         Parts(
@@ -78,9 +105,9 @@ def promoting(
     return {
         "decision": decided.decision,
         "verdict": decided.verdict,
-        "against": None if found is None else found.name,
+        "against": stood.against,
         "is_forward": known.is_forward,
-        "brier_gain": None if gain is None else told(gain.measure, gain.interval),
+        "brier_gain": None if gain is None else told(gain.measure, interval),
         "trivial_gain": dec12(trivial),
         "loss_increase": {
             name: None if most is None else dec12(most)
@@ -111,25 +138,10 @@ def _strongest(ground: Ground, field: Field) -> Baseline | None:
     return min(whole, key=lambda each: ground.loss(ground.brier(each.slotted)).total)
 
 
-def _gain(ground: Ground, inference: Inference, theirs: Slotted) -> Gain:
-    gains = ground.brier(theirs) - ground.brier(ground.mine)
-    return Gain(mean(ground.loss(gains)), _interval(ground, inference, gains))
-
-
-def _interval(ground: Ground, inference: Inference, column: Integers) -> Interval:
-    statistic = resampling_sums.mean(column, *ground.resampled)
-    return inference.intervals(ground, {"": statistic})[""]
-
-
-def _increases(
-    ground: Ground, inference: Inference, theirs: Slotted
-) -> Iterator[tuple[str, Fraction | None]]:
-    """Yield the most that a loss may have grown: the log loss, then that of slices.
-
-    Of the frozen slices it is the suite's primary loss.
-    """
+def _increases(ground: Ground, theirs: Slotted) -> Iterator[tuple[str, Score]]:
+    """Yield how much more was lost: the log loss, then the primary loss of slices."""
     column = _log_loss(ground.mine) - _log_loss(theirs)
-    yield _LOG_LOSS, _interval(ground, inference, ground.of(column)).hi
+    yield _LOG_LOSS, mean_of(ground, ground.of(column))
     manifest = ground.sample.board.suite.manifest
     for grouping in manifest.gates.promotion.slices:
         if grouping in {BUDGET, TIER}:
@@ -140,7 +152,7 @@ def _increases(
                 worse = on.brier(on.mine) - on.brier(theirs)
             else:
                 worse = on.of(column)
-            yield f"{grouping}={value}", _interval(on, inference, worse).hi
+            yield f"{grouping}={value}", mean_of(on, worse)
 
 
 def _log_loss(slotted: Slotted) -> Integers:

@@ -15,7 +15,7 @@ from ledger.projections.gated import gates
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, clamped, told
 from ledger.projections.measures import measures
-from ledger.projections.promoting import Standing, promoting
+from ledger.projections.promoting import Standing, candidacy, promoting
 from ledger.projections.quantified import quantified
 from ledger.projections.robust import robust
 from ledger.projections.spreading import spreading
@@ -78,9 +78,14 @@ class Scale:
 def _weighed(
     ground: Ground, field: Field, inference: Inference, asked: Question
 ) -> Shown:
-    found, useful = calibrated(ground, inference), acting(ground, inference)
+    found, useful = calibrated(ground, inference), acting(ground)
     scores = {**measures(ground), **ranking(ground)}
-    intervals = inference.of(scores)
+    is_asked = asked.is_whole and ground.sample.entrant.competitor.layer not in _ANCHORS
+    stood = candidacy(ground, field) if is_asked else None
+    # All of them see the same resamples, which are drawn once.
+    intervals, of_costs, of_losses = inference.of_all(
+        scores, useful.numbers, {} if stood is None else stood.scores
+    )
     if "bss_frozen" in intervals:
         intervals["official_skill"] = clamped(intervals["bss_frozen"])
     shown = {
@@ -88,9 +93,9 @@ def _weighed(
     }
     shown["auroc"] |= beside_auroc(ground, inference)
     decided = gates(ground, inference, scores, intervals, found.fits)
-    if asked.is_whole and ground.sample.entrant.competitor.layer not in _ANCHORS:
+    if stood is not None:
         known = Standing(asked.is_forward, asked.no_leakage, useful.is_useful)
-        decided["promotion"] = promoting(ground, field, inference, known)
+        decided["promotion"] = promoting(ground, stood, of_losses, inference, known)
     is_robust = ground.sample.board.suite.manifest.estimator == "iqm"
     return {
         "scores": {**shown, **found.scores},
@@ -99,6 +104,6 @@ def _weighed(
         "extremes": spreading(ground),
         "prequential": drifting(ground),
         "gates": decided,
-        "utility": useful.shown,
+        "utility": useful.told(of_costs),
         "inference": inference.recorded(ground),
     }
