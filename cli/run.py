@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,9 +111,13 @@ def run(
         state_home=state_home(),
         clock=clock(),
     )
-    raise typer.Exit(
-        run_order(order, place, lambda told: render.note(f"ledger: {told}"))
-    )
+    raise typer.Exit(run_order(order, place, _tell))
+
+
+def _tell(told: str) -> None:
+    # Whoever closed stderr wants no notes; the command is run all the same.
+    with suppress(OSError):
+        render.note(f"ledger: {told}")
 
 
 def _order(stated: Mapping[str, Any], ring: KeyRing) -> Order:

@@ -5,15 +5,15 @@ of it is recorded by a resolver's key where one is given; else an observation is
 for the resolver, unsigned.
 """
 
+import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 
 from ledger import canonical
 from ledger.clock import parse_instant
 from ledger.daemon.inbox import OBSERVED, Inbox
-from ledger.daemon.running_child import Child
+from ledger.daemon.running_child import Child, Ended
 from ledger.daemon.running_desk import Place
 from ledger.daemon.running_outcome import in_words, observation, outcome
 from ledger.daemon.running_seal import Fields, Order, Sealed, seal, signed
@@ -40,6 +40,23 @@ def run(order: Order, place: Place, tell: Callable[[str], None]) -> int:
     received_at = parse_instant(sealed.receipt.received_at)
     child = Child(order.timeout_seconds, place.clock)
     ended = child.run(order.command, received_at + timedelta(microseconds=1))
+    # From here on Ctrl-C would only lose what is known.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        _keep(order, place, sealed, ended, tell)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return ended.code
+
+
+def _keep(
+    order: Order,
+    place: Place,
+    sealed: Sealed,
+    ended: Ended,
+    tell: Callable[[str], None],
+) -> None:
+    """Record the outcome, or leave it for the resolver where that cannot be."""
     record = outcome(order, sealed, ended)
     seen = canonical.encode(observation(sealed, ended, record))
     said = in_words(record)
@@ -50,12 +67,11 @@ def run(order: Order, place: Place, tell: Callable[[str], None]) -> int:
             tell(f"the outcome was not recorded: {error}")
         else:
             tell(f"{said}, recorded as entry {receipt.seq}")
-            return ended.code
+            return
     try:
         tell(f"{said}, left for the resolver in {_leave(sealed, seen, place)}")
     except OSError as error:
         tell(f"{said}, and this could not be left for the resolver: {error}")
-    return ended.code
 
 
 def _resolve(
@@ -81,9 +97,7 @@ def _pass_cutoff(sealed: Sealed, place: Place) -> None:
     if sealed.cutoff_at is None:
         return
     left = (sealed.cutoff_at - place.clock()).total_seconds()
-    # Who does not want to wait has the outcome recorded now.
-    with suppress(KeyboardInterrupt):
-        time.sleep(min(max(0.0, left + _MARGIN_SECONDS), _CUTOFF_SECONDS_MAX))
+    time.sleep(min(max(0.0, left + _MARGIN_SECONDS), _CUTOFF_SECONDS_MAX))
 
 
 def _leave(sealed: Sealed, seen: bytes, place: Place) -> str:

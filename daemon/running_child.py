@@ -1,8 +1,9 @@
 """A command that is run for somebody else: its end, its time, and every signal passed on.
 
-The command leads a process group of its own, so that a deadline ends all that it
-started. Where there is a terminal, that group has it, as under a shell: Ctrl-C and
-Ctrl-Z are the command's, and what it reads is typed for it.
+Without a terminal the command leads a process group of its own, so that signals and a
+deadline reach all that it started. At a terminal it shares ours, as under a shell:
+Ctrl-C and Ctrl-Z go to both by themselves, and only what another process sends is
+passed on.
 """
 
 import os
@@ -26,7 +27,7 @@ _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
     signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
 )  # fmt: skip
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_ENDING = {signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 _MICROS = 1_000_000
 
 
@@ -55,38 +56,33 @@ class Child:
         """Take when the command is ended; None lets it run."""
         self._timeout_seconds = timeout_seconds
         self._clock = clock
-        self._pid: int | None = None
-        self._waiting: list[int] = []
+        self._is_at_terminal = any(map(os.isatty, range(3)))
+        # What is ignored here, as under nohup, stays so for the command.
+        self._heard = {
+            each for each in _PASSED_ON if signal.getsignal(each) != signal.SIG_IGN
+        }
         self._seen: set[int] = set()
         self._is_late = False
-        self._terminal = _terminal()
 
     def run(self, command: Sequence[str], not_before: datetime) -> Ended:
-        """Run a command whose start is recorded as an instant after `not_before`."""
-        before = {each: signal.getsignal(each) for each in _PASSED_ON}
-        # What is ignored here, as under nohup, stays so for the command.
-        heard = [each for each, was in before.items() if was != signal.SIG_IGN]
-        for each in heard:
-            signal.signal(each, self._pass_on)
-        ringing = signal.signal(signal.SIGALRM, self._ring)
+        """Run a command whose start is recorded as no instant before `not_before`."""
+        before = {each: signal.signal(each, self._note) for each in self._heard}
         try:
             return self._run(command, not_before)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, ringing)
-            for each in heard:
-                signal.signal(each, before[each])
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
     def _run(self, command: Sequence[str], not_before: datetime) -> Ended:
         began = monotonic_seconds()
         started_at = max(self._clock(), not_before)
+        group = None if self._is_at_terminal else 0
         try:
-            child = subprocess.Popen(command, process_group=0)  # noqa: S603 - it is asked for
+            child = subprocess.Popen(command, process_group=group)  # noqa: S603 - it is asked for
         except OSError as error:
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             how = NOT_STARTED
         else:
-            self._pid = child.pid
             code = child.returncode = self._waited(child.pid)
             how = self._how(code)
         return Ended(
@@ -97,95 +93,65 @@ class Child:
             duration_us=round((monotonic_seconds() - began) * _MICROS),
         )
 
+    def _note(self, number: int, _: object) -> None:
+        # Between two lines of ours, before they are waited for.
+        self._seen.add(number)
+
     def _waited(self, pid: int) -> int:
         """Return how a command ended, as `subprocess` says it: signals are negative."""
-        self._give_terminal(pid)
-        for number in self._waiting:
-            self._send(number)
-        if self._timeout_seconds is not None:
-            signal.setitimer(signal.ITIMER_REAL, self._timeout_seconds)
+        # Only now: a command would inherit what is blocked.
+        awaited: set[int] = {*self._heard, signal.SIGCHLD}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
         try:
-            while True:
-                _, status = os.waitpid(pid, os.WUNTRACED)
-                if not os.WIFSTOPPED(status):
-                    return os.waitstatus_to_exitcode(status)
-                self._stop_along(pid, os.WSTOPSIG(status))
+            if not self._is_at_terminal:
+                for number in self._seen:
+                    self._send(pid, number)
+            return self._ended(pid, awaited)
         finally:
-            self._pid = None  # Its number may soon be another's.
-            self._take_terminal()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _ended(self, pid: int, awaited: set[int]) -> int:
+        left_seconds = self._timeout_seconds
+        ends_at = None if left_seconds is None else monotonic_seconds() + left_seconds
+        while True:
+            found, status = os.waitpid(pid, os.WNOHANG)
+            if found:
+                return os.waitstatus_to_exitcode(status)
+            if ends_at is None:
+                self._take(pid, signal.sigwaitinfo(awaited))
+                continue
+            left = max(0.0, ends_at - monotonic_seconds())
+            heard = signal.sigtimedwait(awaited, left)
+            if heard is not None:
+                self._take(pid, heard)
+                continue
+            # First it is asked to end, then it is killed.
+            self._send(pid, signal.SIGKILL if self._is_late else signal.SIGTERM)
+            self._send(pid, signal.SIGCONT)
+            ends_at = None if self._is_late else monotonic_seconds() + _GRACE_SECONDS
+            self._is_late = True
+
+    def _take(self, pid: int, heard: signal.struct_siginfo) -> None:
+        """Take a signal, and pass it on unless the command has it by itself."""
+        if heard.si_signo == signal.SIGCHLD:
+            return
+        self._seen.add(heard.si_signo)
+        # The kernel's own, such as those of a terminal, have positive codes.
+        if not self._is_at_terminal or heard.si_code <= 0:
+            self._send(pid, heard.si_signo)
+
+    def _send(self, pid: int, number: int) -> None:
+        # What it started may be another user's by now.
+        with suppress(ProcessLookupError, PermissionError):
+            if self._is_at_terminal:
+                os.kill(pid, number)
+            else:
+                os.killpg(pid, number)
 
     def _how(self, code: int) -> str:
         if self._is_late:
             return TIMED_OUT
-        # With a terminal, Ctrl-C is the command's alone; it may say so by its status.
-        asked = {-signal.SIGINT}
-        if self._terminal is not None:
-            asked.add(_SIGNALED + signal.SIGINT)
-        if signal.SIGINT in self._seen or code in asked:
+        # A command that took a signal for something else, and succeeded, has succeeded.
+        if code == -signal.SIGINT or (code and signal.SIGINT in self._seen):
             return INTERRUPTED
-        if code < 0 and -code in _ENDING and -code in self._seen:
-            return TERMINATED
-        return EXITED
-
-    def _pass_on(self, number: int, _: object) -> None:
-        self._seen.add(number)
-        if self._pid is None:
-            self._waiting.append(number)
-        else:
-            self._send(number)
-
-    def _ring(self, *_: object) -> None:
-        """End a command that is late: first it is asked to, then it is killed."""
-        self._send(signal.SIGKILL if self._is_late else signal.SIGTERM)
-        self._send(signal.SIGCONT)
-        self._is_late = True
-        signal.setitimer(signal.ITIMER_REAL, _GRACE_SECONDS)
-
-    def _send(self, number: int) -> None:
-        # It may have ended by itself, or belong to another user by now.
-        with suppress(ProcessLookupError, PermissionError):
-            if self._pid is not None:
-                os.killpg(self._pid, number)
-
-    # --- The terminal, where there is one ----------------------------------------------
-
-    def _stop_along(self, pid: int, number: int) -> None:
-        """Stop as the command was stopped, and go on when we are told to."""
-        if self._terminal is None:
-            return
-        if number in {signal.SIGTTIN, signal.SIGTTOU}:
-            # It asked for the terminal before it had it.
-            self._give_terminal(pid)
-            return
-        self._take_terminal()
-        os.killpg(os.getpgrp(), signal.SIGTSTP)
-        self._give_terminal(pid)
-
-    def _give_terminal(self, pid: int) -> None:
-        if self._terminal is not None:
-            if os.tcgetpgrp(self._terminal) == os.getpgrp():
-                with suppress(OSError):  # It may have ended already.
-                    os.tcsetpgrp(self._terminal, pid)
-            self._send(signal.SIGCONT)
-
-    def _take_terminal(self) -> None:
-        if self._terminal is None:
-            return
-        # Who is in the background is stopped for this, unless it ignores that.
-        before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-        try:
-            with suppress(OSError):
-                os.tcsetpgrp(self._terminal, os.getpgrp())
-        finally:
-            signal.signal(signal.SIGTTOU, before)
-
-
-def _terminal() -> int | None:
-    """Return the descriptor of the terminal whose foreground we are, or None."""
-    for descriptor in range(3):
-        try:
-            if os.tcgetpgrp(descriptor) == os.getpgrp():
-                return descriptor
-        except OSError:
-            continue  # It is no terminal, or not ours.
-    return None
+        return TERMINATED if code and self._seen & _ENDING else EXITED

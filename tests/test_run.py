@@ -289,6 +289,16 @@ def test_the_streams_are_the_command_s(house: House) -> None:
     assert "\ne\n" in stderr
 
 
+def test_who_closed_stderr_has_the_command_run_all_the_same(house: House) -> None:
+    mark = house.served.home / "it-ran"
+    child = house.begin("-p", "0.8", "--suite", "own", "--", "touch", str(mark))
+    assert child.stderr is not None
+    child.stderr.close()
+    child.stderr = None
+    child.communicate(timeout=SECONDS)
+    assert (child.returncode, mark.exists()) == (0, True)
+
+
 def ended(command: str, *, timeout: int | None = None) -> tuple[int, str]:
     found = Child(timeout, system_clock).run(("sh", "-c", command), system_clock())
     assert found.started_at <= found.ended_at
@@ -326,7 +336,11 @@ def is_running(pid: int) -> bool:
 
 def test_a_command_that_is_in_time_has_no_deadline_left() -> None:
     assert ended("exit 5", timeout=60) == (5, EXITED)
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_late_command_that_will_not_end_is_killed() -> None:
+    script = "trap '' TERM; while :; do sleep 0.05; done"
+    assert ended(script, timeout=1) == (137, TIMED_OUT)
 
 
 def test_what_cannot_be_started_has_not_run(tmp_path: Path) -> None:
@@ -337,11 +351,22 @@ def test_what_cannot_be_started_has_not_run(tmp_path: Path) -> None:
     assert (found.code, found.how) == (126, NOT_STARTED)
 
 
-def test_handlers_are_given_back() -> None:
-    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)]
+def test_handlers_and_masks_are_given_back() -> None:
+    def standing() -> list[object]:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return [mask, *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))]
+
+    before = standing()
     ended("exit 0", timeout=5)
-    after = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGALRM)]
-    assert before == after
+    assert standing() == before
+
+
+def test_a_command_inherits_nothing_blocked_and_what_was_ignored() -> None:
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        assert ended("kill -USR1 $$; kill -INT $$; exit 7") == (130, INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
 
 
 SENT = {
@@ -356,21 +381,21 @@ SENT = {
 def test_a_signal_is_passed_on(
     house: House, number: int, code: int, status: str, reason: str
 ) -> None:
-    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver")
+    words = ("-p", "0.8", "--suite", "own")
     child = house.begin(*words, "--", "sh", "-c", "echo up; exec sleep 600")
     assert child.stdout is not None
     assert child.stdout.readline() == "up\n"
     child.send_signal(number)
     assert child.wait(SECONDS) == code
     child.communicate()
-    record = house.payloads()[-1]
+    record = house.seen()["draft"]
     assert (record["status"], record["reason_code"]) == (status, reason)
     assert "outcome" not in record
 
 
 def test_a_command_may_take_a_signal_for_something_else(house: House) -> None:
     script = "trap 'echo caught; exit 0' TERM; echo up; while :; do sleep 0.05; done"
-    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver")
+    words = ("-p", "0.8", "--suite", "own")
     child = house.begin(*words, "--", "sh", "-c", script)
     assert child.stdout is not None
     assert child.stdout.readline() == "up\n"
@@ -378,13 +403,13 @@ def test_a_command_may_take_a_signal_for_something_else(house: House) -> None:
     assert child.stdout.readline() == "caught\n"
     assert child.wait(SECONDS) == 0
     child.communicate()
-    assert house.payloads()[-1]["outcome"] == "pass"
+    assert house.seen()["draft"]["outcome"] == "pass"
 
 
 def test_a_late_run_is_censored(house: House) -> None:
-    words = ("-p", "0.8", "--suite", "own", "--resolver", "resolver", "--timeout", "1")
+    words = ("-p", "0.8", "--suite", "own", "--timeout", "1")
     assert house.run(*words, "--", "sleep", "600").code == 143
-    record = house.payloads()[-1]
+    record = house.seen()["draft"]
     assert (record["status"], record["reason_code"]) == ("CENSORED", "timeout")
     assert "values" not in record
 
@@ -392,9 +417,12 @@ def test_a_late_run_is_censored(house: House) -> None:
 def test_ctrl_c_at_a_terminal_is_the_command_s(house: House) -> None:
     """A terminal of its own, in which what is typed reaches the foreground alone."""
     words = ("run", "--ledger", str(house.path), "-p", "0.8", "--suite", "own")
-    inner = [*PROGRAM, *words, "--resolver", "resolver", "--", "sh", "-c"]
+    inner = [*PROGRAM, *words, "--", "sh", "-c"]
     spawn = "import json, os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(json.loads(sys.argv[1]))))"
-    script = "read line; echo got $line; exec sleep 600"
+    # As a test runner does, it ends by itself with a status of its own.
+    script = (
+        "trap 'exit 2' INT; read line; echo got $line; while :; do sleep 0.05; done"
+    )
     child = subprocess.Popen(
         [PYTHON, "-c", spawn, json.dumps([*inner, script])],
         env=house.served.environment,
@@ -409,9 +437,9 @@ def test_ctrl_c_at_a_terminal_is_the_command_s(house: House) -> None:
     child.stdin.write(b"\x03")
     child.stdin.flush()
     child.stdout.read()
-    assert child.wait(SECONDS) == 130
+    assert child.wait(SECONDS) == 2
     child.communicate()
-    record = house.payloads()[-1]
+    record = house.seen()["draft"]
     assert (record["status"], record["reason_code"]) == ("CANCELED", "interrupted")
 
 
