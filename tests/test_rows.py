@@ -15,6 +15,7 @@ from ledger.canonical import encode
 from ledger.errors import UncheckableError, UsageError
 from ledger.events import Evidence
 from ledger.ids import sha256_hex
+from ledger.projections import cohort
 from ledger.projections.counts import DEFINITIONS, PARTITIONS
 from ledger.projections.fold import Fold
 from ledger.projections.labels import LABELS
@@ -769,6 +770,16 @@ def test_the_page_defines_each_count_as_the_program_does() -> None:
 
 def test_the_page_explains_each_label_as_the_program_does() -> None:
     assert table("Labels") == LABELS
+
+
+def test_the_page_explains_every_reason() -> None:
+    reasons = {
+        value
+        for name, value in vars(cohort).items()
+        if name.isupper() and not name.startswith("_") and isinstance(value, str)
+    }
+    assert {"empty", "clusters_lt_min", "separation"} <= reasons
+    assert {each for each in reasons if f"`{each}`" not in DOCS} == set()
 
 
 def test_the_page_names_every_field_of_a_row() -> None:
