@@ -18,6 +18,7 @@ def exposition(status: dict[str, Any]) -> str:
 
     >>> print(exposition({"entries": 2, "queue": {"events": 0, "bytes": 0, "reads": 0},
     ...     "connections": {"agent": 1}, "counts": {}, "suites": [],
+    ...     "inbox": {"waiting": 0}, "pinned_files_changed": [],
     ...     "journal_lines_lost": 0}).splitlines()[2])
     sealed_ledger_entries 2
     """
@@ -47,6 +48,11 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield from _metric("connections", "gauge", "Clients connected.", sides)
     for name, count in status["counts"].items():
         yield from _metric(f"{name}_total", "counter", _COUNTED[name], {"": count})
+    waiting, changed = status["inbox"]["waiting"], len(status["pinned_files_changed"])
+    what = "Dropped files that are not taken yet."
+    yield from _metric("inbox_files", "gauge", what, {"": waiting})
+    what = "Suites that take no forecasts, since a file that they pin has changed."
+    yield from _metric("pinned_files_changed", "gauge", what, {"": changed})
     lost = status["journal_lines_lost"]
     what = "Lines that the journal could not be given."
     yield from _metric("journal_lines_lost_total", "counter", what, {"": lost})

@@ -227,6 +227,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, Line]]:
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 1):
         number += 1
+        if file.tell() > FILE_BYTES_MAX:
+            msg = f"it grew beyond {FILE_BYTES_MAX:,} bytes while it was read"
+            raise RefusedError(
+                "file-unfit", f"{msg}: write it elsewhere, then rename it"
+            )
         if len(line) > LINE_BYTES_MAX:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LINE_BYTES_MAX)

@@ -31,6 +31,7 @@ from ledger.writer import Receipt
 T = TypeVar("T")
 Found = dict[str, Any]
 _READ_SECONDS = 60
+_NAMES = ("suite", "template", "horizon")
 _TOOL_ID = "claudecode/toolUseId"
 _INSTRUCTIONS = (
     "Seal how likely a dispatch is to succeed before it starts, and say more later with "
@@ -83,10 +84,34 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             environment=self.environment,
         )
 
+    def named(self) -> "Place":
+        """Return this with what was left open: the only questions that are opened.
+
+        Raises `UsageError` where there are none, or several could be meant.
+        """
+        stated = {name: getattr(self, name) for name in _NAMES}
+        if None not in stated.values():
+            return self
+        with self.client() as client:
+            openings = client.status()["openings"]
+        found = [
+            {name: each[name] for name in _NAMES}
+            for each in openings
+            if all(stated[name] in {None, each[name]} for name in _NAMES)
+        ]
+        if len(found) != 1:
+            known = ", ".join("/".join(each.values()) for each in found) or "none"
+            msg = (
+                "start `ledger mcp` with --suite, --template and --horizon: the "
+                f"questions that are opened here are {known}"
+            )
+            raise UsageError(msg)
+        return msgspec.structs.replace(self, **found[0])
+
     def record(self, template: str | None, tags: dict[str, str]) -> Found:
         """Return the forecaster's own past."""
         asked = RecordOf(
-            suite=self._only_suite(),
+            suite=str(self.named().suite),
             forecaster=self.forecaster,
             template=template,
             tags=tags,
@@ -103,21 +128,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         finally:
             way.close()
         return answer
-
-    def _only_suite(self) -> str:
-        """Return the suite that the server is for, or the only one in force."""
-        if self.suite is not None:
-            return self.suite
-        with self.client() as client:
-            suites = [
-                each["suite"] for each in client.status()["suites"] if each["in_force"]
-            ]
-        if len(suites) != 1:
-            known = ", ".join(suites) or "none"
-            msg = f"the suites in force are {known}: start `ledger mcp` with --suite"
-            raise UsageError(msg)
-        found: str = suites[0]
-        return found
 
 
 def server(place: Place) -> MCPServer:
@@ -242,7 +252,7 @@ class _Tools:
         fields = {name: value for name, value in said.items() if value}
 
         def sent() -> Found:
-            with self._place.client() as client:
+            with self._place.named().client() as client:
                 receipt = send(client, id_, probability, **fields)
             return {"id": id_, **msgspec.to_builtins(receipt)}
 

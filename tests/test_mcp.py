@@ -46,8 +46,10 @@ class House:
         }
         return Place(**stated)
 
-    def call(self, tool: str, meta: Any = None, **arguments: Any) -> Any:
-        return asyncio.run(self._call(self.place(), tool, arguments, meta))
+    def call(
+        self, tool: str, *, place: Place | None = None, meta: Any = None, **said: Any
+    ) -> Any:
+        return asyncio.run(self._call(place or self.place(), tool, said, meta))
 
     async def _call(self, place: Place, tool: str, arguments: Any, meta: Any) -> Any:
         async with Client(server(place)) as client:
@@ -200,11 +202,14 @@ def test_the_status_says_for_whom_it_is(house: House) -> None:
     assert found["pinned_files_changed"] == []
 
 
-def test_a_server_without_a_suite_says_which_there_are(house: House) -> None:
-    async def ask() -> Any:
-        return await house._call(house.place(suite=None), "my_record", {}, None)
-
-    assert asyncio.run(ask())["suite"] == "workshop@v1"
+def test_what_was_left_open_is_the_only_question_that_is_opened(house: House) -> None:
+    place = house.place(suite=None, template=None)
+    assert house.call("my_record", place=place)["suite"] == "workshop@v1"
+    asked = {"dispatch_key": "d", "probability": 0.5}
+    assert house.call("seal_forecast", place=place, **asked)["id"] == "d"
+    house.served.configure("")
+    refused = house.call("seal_forecast", place=place, **asked)
+    assert "with --suite, --template and --horizon" in refused
 
 
 def test_the_command_serves_over_its_streams(house: House) -> None:
