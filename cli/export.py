@@ -67,8 +67,18 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="bundle (a folder), targetspace (a leaderboard of one suite version) or "
-        "metrics (one point a line); the latter two are one file, - for stdout.",
+        help="bundle (a folder), rows (one a line), targetspace (a leaderboard of one "
+        "suite version) or metrics (one point a line); all but the first are one file, "
+        "- for stdout.",
+    ),
+]
+Board = Annotated[
+    str | None,
+    typer.Option(
+        "--leaderboard",
+        metavar="LIST.toml",
+        help="Only the rows of this list; one that no leaderboard takes is refused. "
+        "For formats other than bundle.",
     ),
 ]
 Evaluators = Annotated[
@@ -90,6 +100,7 @@ def export(
     slots: Slots = None,
     by: By = None,
     form: Format = BUNDLE,
+    board: Board = None,
     authors: Evaluators = None,
     keys_at: KeysFolder = None,
     ledger: LedgerDir = None,
@@ -117,8 +128,12 @@ def export(
             suites=suites or (),
             slots=slots or (),
             by=several(by),
+            board=board,
         )
         return
+    if board is not None:
+        msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
+        raise UsageError(msg)
     # Imported here: polars takes longer to import than most commands to run.
     from ledger.projections.export import write_bundle
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ledger.canonical import encode
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.standing import Standing, standing
@@ -14,9 +15,11 @@ from ledger.errors import UsageError
 from ledger.suite_table import listed
 
 if TYPE_CHECKING:
+    from ledger.projections.leaderboards import Listed
     from ledger.projections.report import Report
 
-BUNDLE, TARGETSPACE, METRICS = FORMATS = ("bundle", "targetspace", "metrics")
+FORMATS = ("bundle", "rows", "targetspace", "metrics")
+BUNDLE, ROWS, TARGETSPACE, METRICS = FORMATS
 _STDOUT = "-"
 Rows = list[dict[str, Any]]
 
@@ -29,10 +32,11 @@ def export_rows(
     suites: Sequence[str],
     slots: Sequence[str],
     by: Sequence[str],
+    board: str | None = None,
 ) -> None:
     """Write rows to the new file `target`, or to stdout where that is `-`.
 
-    Raises `UsageError` for a file that exists, and for suites, slots and groupings that
+    `board` is the file of a list: then those rows are written, and no others. Raises `UsageError` for a file that exists, and for suites, slots and groupings that
     do not; a leaderboard is of one suite version.
     """
     if target != _STDOUT and Path(target).exists():
@@ -42,24 +46,48 @@ def export_rows(
     from ledger.projections.stored import open_report
 
     with reading(ledger) as (folder, reader):
-        names = _suites(standing(reader), suites, one_only=form == TARGETSPACE)
+        wanted = None if board is None else _listed(board)
+        named = suites if wanted is None else [each.suite for each in wanted]
+        names = _suites(standing(reader), named, one_only=form == TARGETSPACE)
         counted = render.Progress("events folded", reader.events.size())
         with open_report(
             folder, reader.store, lambda done: counted.step(done, done)
         ) as report:
             counted.close()
-            found = [
-                row
-                for name in names
-                for slot in (slots or (None,))
-                for row in report.rows(suite=name, slot=slot, by=by)
-            ]
+            if wanted is None:
+                found = [
+                    row
+                    for name in names
+                    for slot in (slots or (None,))
+                    for row in report.rows(suite=name, slot=slot, by=by)
+                ]
+            else:
+                found = _on_board(report, wanted)
             text = _leaderboard(report, names, found) if form == TARGETSPACE else None
-    _write(target, text if text is not None else _points(found))
+    _write(target, text or (_lines(found) if form == ROWS else _points(found)))
+
+
+def _listed(board: str) -> "list[Listed]":
+    from ledger.projections.leaderboards import read_list
+
+    try:
+        text = Path(board).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the list {board} cannot be read: {error}") from error
+    return read_list(text, board)
+
+
+def _on_board(report: "Report", wanted: "list[Listed]") -> Rows:
+    from ledger.projections.leaderboards import listed_rows
+
+    return listed_rows(
+        wanted, lambda suite, slot, by: report.rows(suite=suite, slot=slot, by=by)
+    )
 
 
 def _suites(found: Standing, named: Sequence[str], *, one_only: bool) -> list[str]:
-    names = [found.meant(name) for name in named] or list(found.suites)
+    meant = dict.fromkeys(found.meant(name) for name in named)
+    names = list(meant or found.suites)
     if one_only and len(names) != 1:
         known = listed(names, last="and") if names else "none"
         msg = f"a leaderboard is of one suite version, and here are {known}: "
@@ -74,6 +102,10 @@ def _leaderboard(report: "Report", names: list[str], found: Rows) -> bytes:
     for each in made.left_out:
         render.note(f"not on the leaderboard: {each}")
     return made.text + b"\n"
+
+
+def _lines(found: Rows) -> bytes:
+    return b"".join(encode(row) + b"\n" for row in found)
 
 
 def _points(found: Rows) -> bytes:
