@@ -35,6 +35,7 @@ bench: $(VENV)/bench ## speed, as ratios to limits and peers measured in the sam
 	$(PY) tests/bench_statistics.py --forecasts $(or $(FORECASTS),1000000)
 	$(PY) tests/bench_rows.py --forecasts $(or $(FORECASTS),100000)
 	$(PY) tests/bench_hook.py
+	$(PY) tests/bench_daemon.py
 
 coverage: $(VENV)/dev ## run the tests on one core and show the lines that none reached
 	$(PY) -m coverage run -m pytest --quiet

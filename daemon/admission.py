@@ -15,6 +15,7 @@ from ledger.errors import RefusedError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.roster import Roster
+from ledger.signatures import Given, SignaturesAhead, known
 from ledger.suite import SuiteManifest
 from ledger.writer import Checked, Submission, Writer
 
@@ -33,9 +34,11 @@ _KIND = msgspec.json.Decoder(_Kind)
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """Signed events on their way to the writer."""
 
-    admitted: tuple[Checked | RefusedError, ...]
+    admitted: tuple[Submission | RefusedError, ...]
     is_atomic: bool
     bytes: int
+    # Those of `admitted` whose signatures another process looks at meanwhile.
+    given: Given | None = None
 
     @property
     def events(self) -> int:
@@ -43,9 +46,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.admitted)
 
     def submissions(self, writer: Writer) -> Sequence[Submission | RefusedError]:
-        """Return them in order."""
+        """Return them in order; where nobody has checked one, the writer will."""
         del writer
-        return self.admitted
+        if self.given is None:
+            return self.admitted
+        checked = iter(known(_unchecked(self.admitted), self.given))
+        return [next(checked) if _is_open(each) else each for each in self.admitted]
 
     def found(self, writer: Writer) -> None:
         """Ask for nothing beside them."""
@@ -59,23 +65,60 @@ def batch(
     is_atomic: bool,
     roster: Roster,
     folder: Folder,
+    ahead: SignaturesAhead | None = None,
 ) -> Batch:
     """Return events as they may queue; an unfit one keeps its place as a refusal.
 
-    Raises `FaultError` where this side may not send them, or there are none.
+    Signatures are checked by `ahead`, where there is one and it has room. Raises `FaultError` where this side may not send them, or there are none.
     """
     if not 1 <= len(events) <= EVENTS_MAX:
         msg = f"there are {len(events)} events: send 1 to {EVENTS_MAX} at a time"
         raise FaultError(BAD_PARAMS, msg, "bad-params")
-    admitted = tuple(admit(event, side, roster, folder) for event in events)
-    size = sum(len(memoryview(event)) for event in events)
-    return Batch(admitted=admitted, is_atomic=is_atomic, bytes=size)
+    found = [opened(event, side, roster, folder) for event in events]
+    given = None if ahead is None else ahead.give(_unchecked(found))
+    if given is None:
+        found = [checked(each) for each in found]
+    return Batch(
+        admitted=tuple(found),
+        is_atomic=is_atomic,
+        bytes=sum(len(memoryview(event)) for event in events),
+        given=given,
+    )
+
+
+def _is_open(event: Submission | RefusedError) -> bool:
+    return isinstance(event, Submission) and not isinstance(event, Checked)
+
+
+def _unchecked(events: Sequence[Submission | RefusedError]) -> list[Submission]:
+    return [each for each in events if isinstance(each, Submission) and _is_open(each)]
 
 
 def admit(
     event: msgspec.Raw, side: str, roster: Roster, folder: Folder
 ) -> Checked | RefusedError:
-    """Return one signed event, or why it is refused.
+    """Return one signed event, its signature checked, or why it is refused.
+
+    Raises `FaultError` (`forbidden`) for an event that this side may not send.
+    """
+    return checked(opened(event, side, roster, folder))
+
+
+def checked(event: Submission | RefusedError) -> Checked | RefusedError:
+    """Return an event as one that is known to be signed, or refuse it."""
+    if isinstance(event, RefusedError | Checked):
+        return event
+    if not event.is_signed():
+        key = event.author_key.hex()
+        msg = f"the signature does not verify over these bytes by the key {key}"
+        return RefusedError("bad-signature", msg)
+    return Checked.of(event)
+
+
+def opened(
+    event: msgspec.Raw, side: str, roster: Roster, folder: Folder
+) -> Submission | RefusedError:
+    """Return one event of a request, or why it is refused; what pins files is checked.
 
     Raises `FaultError` (`forbidden`) for an event that this side may not send.
     """
@@ -85,15 +128,14 @@ def admit(
         if side == AGENT and kind not in FORECASTS:
             msg = f"{kind[:40]!r} is refused here: this socket takes forecasts only"
             raise FaultError(FORBIDDEN, msg, "forbidden")
-        if not submission.is_signed():
-            key = submission.author_key.hex()
-            msg = f"the signature does not verify over these bytes by the key {key}"
-            return RefusedError("bad-signature", msg)
-        if kind == "SuiteFrozen":
+        if kind != "SuiteFrozen":
+            return submission
+        found = checked(submission)
+        if isinstance(found, Checked):
             _require_pins(submission.payload, folder)
     except RefusedError as refusal:
         return refusal
-    return Checked.of(submission)
+    return found
 
 
 def _kind(payload: bytes) -> str:

@@ -57,6 +57,7 @@ from ledger.daemon.protocol import (
 from ledger.daemon.sockets import AGENT, EVALUATOR
 from ledger.errors import RefusedError
 from ledger.folder import Folder
+from ledger.signatures import SignaturesAhead
 from ledger.suite_table import listed, nearest
 from ledger.unit import unit_name
 from ledger.writer import Receipt
@@ -102,15 +103,20 @@ class Methods:
         *,
         folder: Folder,
         committer: Committer,
+        ahead: SignaturesAhead,
         openings: Openings,
         reads_max: int,
         describe: Callable[[str], dict[str, Any]],
         greet: Callable[[str], dict[str, Any]],
         journal: Journal,
     ) -> None:
-        """Take what answers; `describe` gives the status and `greet` a ping's answer."""
+        """Take what answers; `describe` gives the status and `greet` a ping's answer.
+
+        `ahead` checks signatures while the writer is at work.
+        """
         self._folder = folder
         self._committer = committer
+        self._ahead = ahead
         self._openings = openings
         self._describe = describe
         self._greet = greet
@@ -206,6 +212,8 @@ class Methods:
             is_atomic=params.atomic,
             roster=self._committer.roster,
             folder=self._folder,
+            # Alone, an event is checked before it could be handed over.
+            ahead=self._ahead if self._committer.jobs_waiting else None,
         )
         self._submit(call, job, _appended)
 

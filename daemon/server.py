@@ -33,6 +33,7 @@ from ledger.errors import UsageError
 from ledger.folder import Folder
 from ledger.keys.signing import SignerKey
 from ledger.log import open_writer
+from ledger.signatures import SignaturesAhead
 from ledger.writer import Writer
 
 STOPPED_WELL, STOPPED_DEAD = 0, 1
@@ -76,6 +77,7 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
             steady=around.steady,
         )
         held.callback(writer.close)
+        ahead = held.enter_context(SignaturesAhead())
         listenings = {
             side: Listening(passed[side]) if side in passed else listen(place)
             for side, place in places(
@@ -90,6 +92,7 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
             folder=folder,
             writer=writer,
             note=note,
+            ahead=ahead,
             settings=settings,
             openings=openings,
             journal=journal,
@@ -109,6 +112,7 @@ class Daemon:
         folder: Folder,
         writer: Writer,
         note: str,
+        ahead: SignaturesAhead,
         settings: DaemonSettings,
         openings: Openings,
         journal: Journal,
@@ -117,6 +121,7 @@ class Daemon:
         self._folder = folder
         self._writer = writer
         self._note = note
+        self._ahead = ahead
         self._settings = settings
         self._openings = openings
         self._journal = journal
@@ -178,6 +183,7 @@ class Daemon:
         return Methods(
             folder=self._folder,
             committer=self._committer,
+            ahead=self._ahead,
             openings=self._openings,
             reads_max=self._settings.limits.reads,
             describe=self._described,

@@ -10,7 +10,7 @@ is staged: nothing is ever let in on a verdict that was not given.
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from multiprocessing.connection import Connection
 from typing import Self
@@ -20,9 +20,10 @@ import msgspec
 from ledger.keys.signing import payload_verifies
 from ledger.writer import Checked, Submission
 
-# Three of these fit into the buffer of a pipe, so that to give one seldom waits.
 _CHUNK = 32
 _CHUNKS_AHEAD = 3
+# What fits into the buffer of a pipe, so that to give more never waits.
+_BYTES_AHEAD = 128 * 1024
 # Fewer events than these are checked before a process could be started.
 WORTH_A_PROCESS = 1_000
 _READY = b"ready"
@@ -32,6 +33,25 @@ _END_SECONDS = 1
 _Chunk = list[tuple[bytes, bytes, bytes]]
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODER = msgspec.msgpack.Decoder(_Chunk)
+
+
+class Given:
+    """Events whose signatures are being checked; asked for in the order of giving."""
+
+    def __init__(self, ahead: "SignaturesAhead", number: int) -> None:
+        self._ahead = ahead
+        self._number = number
+        self._found: bytes | None = None
+
+    def verdicts(self) -> bytes:
+        """Return a byte for each event, 1 where it is signed; nothing if none will come.
+
+        Waits for them. All calls come from one thread, which may be another than the
+        one that gives.
+        """
+        if self._found is None:
+            self._found = self._ahead.answer(self._number)
+        return self._found
 
 
 class SignaturesAhead:
@@ -45,27 +65,54 @@ class SignaturesAhead:
         self._process.start()
         theirs.close()
         self._is_ready = self._is_broken = False
+        # How much was given and answered: each is counted by one thread alone.
+        self._sizes: deque[int] = deque()
+        self._given_bytes = self._answered_bytes = 0
+        self._given = self._answered = 0
 
     def checked(self, submissions: Iterable[Submission]) -> Iterator[Submission]:
         """Yield events in their order, as `Checked` those whose signatures verify.
 
-        Up to a hundred are taken from `submissions` before the first is yielded. To
-        be iterated to its end, or not at all, before anything else is checked here.
+        Up to a hundred are taken from `submissions` before the first is yielded.
         """
         source = iter(submissions)
-        given: deque[tuple[list[Submission], bool]] = deque()
+        given: deque[tuple[list[Submission], Given | None]] = deque()
         while True:
             while len(given) < _CHUNKS_AHEAD:
                 chunk = list(islice(source, _CHUNK))
                 if not chunk:
                     break
-                given.append((chunk, self._give(chunk)))
+                given.append((chunk, self.give(chunk)))
             if not given:
                 return
-            chunk, is_given = given.popleft()
-            verdicts = self._verdicts() if is_given else b""
-            for each, is_signed in zip(chunk, verdicts or repeat(0), strict=False):
-                yield Checked.of(each) if is_signed else each
+            yield from known(*given.popleft())
+
+    def give(self, chunk: Sequence[Submission]) -> Given | None:
+        """Have events checked; None where that would wait, and is better done here."""
+        size = sum(len(each.payload) for each in chunk)
+        if self._given_bytes - self._answered_bytes + size > _BYTES_AHEAD:
+            return None
+        if not self._is_at_work():
+            return None
+        signed = [(each.author_key, each.signature, each.payload) for each in chunk]
+        try:
+            self._connection.send_bytes(_ENCODE(signed))
+        except OSError:
+            self._is_broken = True
+            return None
+        self._sizes.append(size)
+        self._given_bytes += size
+        self._given += 1
+        return Given(self, self._given)
+
+    def answer(self, number: int) -> bytes:
+        """Return the verdicts of what was given as the `number`th; earlier ones go."""
+        found = b""
+        while self._answered < number and not self._is_broken:
+            found = self._received()
+            self._answered += 1
+            self._answered_bytes += self._sizes.popleft()
+        return b"" if self._is_broken else found
 
     def close(self) -> None:
         """End the process."""
@@ -84,25 +131,13 @@ class SignaturesAhead:
         """End the process."""
         self.close()
 
-    def _give(self, chunk: list[Submission]) -> bool:
-        """Hand a chunk over; return whether its verdicts will come."""
-        if not self._is_at_work():
-            return False
-        signed = [(each.author_key, each.signature, each.payload) for each in chunk]
+    def _is_at_work(self) -> bool:
         try:
-            self._connection.send_bytes(_ENCODE(signed))
+            if not (self._is_ready or self._is_broken) and self._connection.poll():
+                self._is_ready = self._received() == _READY
         except OSError:
             self._is_broken = True
-        return not self._is_broken
-
-    def _is_at_work(self) -> bool:
-        if not (self._is_ready or self._is_broken) and self._connection.poll():
-            self._is_ready = self._received() == _READY
         return self._is_ready and not self._is_broken
-
-    def _verdicts(self) -> bytes:
-        """Return a byte for each event of the next chunk; nothing if none will come."""
-        return b"" if self._is_broken else self._received()
 
     def _received(self) -> bytes:
         try:
@@ -112,10 +147,20 @@ class SignaturesAhead:
             return b""
 
 
+def known(chunk: Sequence[Submission], given: Given | None) -> list[Submission]:
+    """Return events, as `Checked` those that were found to be signed."""
+    verdicts = b"" if given is None else given.verdicts()
+    return [
+        Checked.of(each) if is_signed else each
+        for each, is_signed in zip(chunk, verdicts or repeat(0), strict=False)
+    ]
+
+
 def _check(connection: Connection) -> None:
     """Answer each chunk with a byte for each event: 1 where the signature verifies."""
-    # Ctrl-C reaches the whole group: the main process answers for both.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Signals that reach a whole group: the main process answers for both.
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
     try:
         connection.send_bytes(_READY)
         while True:
