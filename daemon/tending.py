@@ -91,11 +91,20 @@ class Tending:
         async for _ in _rounds(places):
             try:
                 self._inbox.make()
-                for name in self._inbox.waiting():
-                    self._note_taken(await self._take(name))
-                self._note_trouble(None)
+                self._note_trouble(await self._take_all())
             except (WaitsError, OSError, FaultError) as error:
                 self._note_trouble(str(error))
+
+    async def _take_all(self) -> str | None:
+        """Take what waits; return why a file could not be, where that is so."""
+        trouble = None
+        for name in self._inbox.waiting():
+            try:
+                self._note_taken(await self._take(name))
+            except OSError as error:
+                # One that the disk will not give up holds up no others.
+                trouble = f"{name!a}: {error}"
+        return trouble
 
     async def _take(self, name: str) -> Taken:
         """Take a file, its events in their turn among those of clients."""

@@ -1,6 +1,7 @@
 """A command run under a forecast: sealed before it starts, its end recorded after."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -30,6 +31,11 @@ from tests.workshop import suite_manifest
 
 PYTHON = sys.executable
 BAR = "ab" * 32
+AT_A_TERMINAL = (
+    "import json, os, pty, sys\n"
+    "status = pty.spawn(json.loads(sys.argv[1]))\n"
+    "sys.exit(os.waitstatus_to_exitcode(status))\n"
+)
 ISSUED = ("--suite", "workshop", "--issuer", "dispatcher", "--acceptance", BAR)
 NUMBER = QuantityRule(
     unit="min", levels=(), interpolate=False, scale="1", underage="1", overage="1"
@@ -418,13 +424,12 @@ def test_ctrl_c_at_a_terminal_is_the_command_s(house: House) -> None:
     """A terminal of its own, in which what is typed reaches the foreground alone."""
     words = ("run", "--ledger", str(house.path), "-p", "0.8", "--suite", "own")
     inner = [*PROGRAM, *words, "--", "sh", "-c"]
-    spawn = "import json, os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(json.loads(sys.argv[1]))))"
     # As a test runner does, it ends by itself with a status of its own.
     script = (
         "trap 'exit 2' INT; read line; echo got $line; while :; do sleep 0.05; done"
     )
     child = subprocess.Popen(
-        [PYTHON, "-c", spawn, json.dumps([*inner, script])],
+        [PYTHON, "-c", AT_A_TERMINAL, json.dumps([*inner, script])],
         env=house.served.environment,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -441,6 +446,23 @@ def test_ctrl_c_at_a_terminal_is_the_command_s(house: House) -> None:
     child.communicate()
     record = house.seen()["draft"]
     assert (record["status"], record["reason_code"]) == ("CANCELED", "interrupted")
+
+
+def test_at_a_terminal_another_process_s_signal_is_passed_on(house: House) -> None:
+    words = ("run", "--ledger", str(house.path), "-p", "0.8", "--suite", "own")
+    inner = [*PROGRAM, *words, "--", "sh", "-c", "echo above $PPID; exec sleep 600"]
+    child = subprocess.Popen(
+        [PYTHON, "-c", AT_A_TERMINAL, json.dumps(inner)], env=house.served.environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None
+    while b"above" not in (line := child.stdout.readline()):
+        assert line
+    os.kill(int(line.split()[-1]), signal.SIGINT)
+    child.stdout.read()
+    assert child.wait(SECONDS) == 130
+    child.communicate()
+    assert house.seen()["draft"]["reason_code"] == "interrupted"
 
 
 # --- What is meant --------------------------------------------------------------------

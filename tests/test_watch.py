@@ -18,6 +18,7 @@ from ledger.state import FrozenSuite, State
 from ledger.suite import SuiteManifest
 from ledger.suite_template import new_suite
 from ledger.writer import Submission
+from tests.console import Console
 from tests.served import Served, served_as, until, wire
 from tests.workshop import SUITE, suite_manifest
 
@@ -261,6 +262,18 @@ def test_a_file_that_changed_while_no_daemon_ran_is_noticed(house: House) -> Non
     house.start()
     # From the first answer on: there is no moment in which it is let in.
     assert house.sent(*house.sealable(1)) == [None, "pinned-file-changed"]
+    console, mark = Console(house.home), house.home / "it-ran"
+    words = (
+        "--ledger",
+        house.folder.path,
+        "--issuer",
+        "dispatcher",
+        "--acceptance",
+        DIGEST,
+    )
+    shown = console.run("run", "-p", "0.5", *words, "--", "touch", mark)
+    assert (shown.code, mark.exists()) == (2, False)
+    assert "pinned-file-changed" in shown.stderr
     people = house.command("daemon", "status")
     assert str(path) in people.stdout
     dropped = b"".join(
