@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from ledger.daemon.inbox import FILE_BYTES_MAX
+from ledger.daemon.inbox import FILE_BYTES_MAX, Inbox, WaitsError
 from ledger.daemon.protocol import LINE_BYTES_MAX
+from ledger.errors import RefusedError
 from ledger.writer import Submission
 from tests.console import Console
 from tests.served import PROGRAM, SECONDS, Served, served_as, until, wire
@@ -229,6 +230,31 @@ def test_another_file_of_the_same_name_waits_for_the_first(house: House) -> None
     assert len(ingest(house)) == 2
     assert contents(house, "done") == ["a-2.jsonl", "a.jsonl"]
     assert len(ids(house)) == 6
+
+
+@pytest.mark.parametrize("code", ["busy", "behind-mark", "clock-jumped"])
+def test_a_file_waits_while_the_ledger_takes_nothing(house: House, code: str) -> None:
+    inbox = Inbox(house.folder)
+    inbox.make()
+    drop(house, "a.jsonl", lines(*house.shop.sealable(1)))
+    taking = inbox.take("a.jsonl")
+    outcomes = [RefusedError(code, "the ledger is not well") for _ in next(taking)]
+    with pytest.raises(WaitsError, match="not well"):
+        taking.send(outcomes)
+    assert inbox.waiting() == ["a.jsonl"]
+    assert ingest(house)[0]["accepted"] == 2
+
+
+def test_a_refusal_that_is_the_event_s_own_is_no_reason_to_wait(house: House) -> None:
+    inbox = Inbox(house.folder)
+    inbox.make()
+    drop(house, "a.jsonl", lines(*house.shop.sealable(1)))
+    taking = inbox.take("a.jsonl")
+    outcomes = [RefusedError("late", "too late") for _ in next(taking)]
+    with pytest.raises(StopIteration) as done:
+        taking.send(outcomes)
+    assert done.value.value.refused == 2
+    assert inbox.waiting() == []
 
 
 KILLED_AT = {
