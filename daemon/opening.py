@@ -25,7 +25,7 @@ from ledger.rules_question import require_suite
 from ledger.state import State
 from ledger.suite_table import listed
 from ledger.unit import Unit, unit_name
-from ledger.writer import Checked, Submission, Writer
+from ledger.writer import Submission, Writer
 
 # An answer may wait in a queue; a question from long ago would move its own cut-off.
 OPENED_AGO_SECONDS_MAX = 60
@@ -218,7 +218,7 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
     openings: Openings
     suite: str
     question: Question
-    seals: tuple[Checked, ...]
+    seals: tuple[Submission, ...]
     bytes: int
     is_atomic: bool = True
 
@@ -302,12 +302,14 @@ def proposed(state: State, openings: Openings, asked: Asked) -> dict[str, object
     }
 
 
-def require_seals(admitted: Sequence[Checked | RefusedError]) -> tuple[Checked, ...]:
+def require_seals(
+    admitted: Sequence[Submission | RefusedError],
+) -> tuple[Submission, ...]:
     """Return forecasts to append together; refuse the first that is unfit or none."""
     for each in admitted:
         if isinstance(each, RefusedError):
             raise each
-    return tuple(each for each in admitted if isinstance(each, Checked))
+    return tuple(each for each in admitted if isinstance(each, Submission))
 
 
 def _not_yours(what: str, why: str) -> FaultError:

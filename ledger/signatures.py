@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, repeat
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Self
 
 import msgspec
@@ -55,15 +56,16 @@ class Given:
 
 
 class SignaturesAhead:
-    """The process, and what was given to it; `close` ends it."""
+    """The process, and what was given to it; `close` ends it.
+
+    It is started when something is given for the first time, and until it is ready
+    nothing is given to it.
+    """
 
     def __init__(self) -> None:
-        """Start the process; until it is ready nothing is given to it."""
-        context = multiprocessing.get_context("spawn")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_check, args=(theirs,), daemon=True)
-        self._process.start()
-        theirs.close()
+        self._context = multiprocessing.get_context("spawn")
+        self._connection, self._theirs = self._context.Pipe()
+        self._process: SpawnProcess | None = None
         self._is_ready = self._is_broken = False
         # How much was given and answered: each is counted by one thread alone.
         self._sizes: deque[int] = deque()
@@ -117,6 +119,9 @@ class SignaturesAhead:
     def close(self) -> None:
         """End the process."""
         self._connection.close()
+        self._theirs.close()
+        if self._process is None:
+            return
         self._process.join(_END_SECONDS)
         if self._process.is_alive():
             self._process.kill()
@@ -131,7 +136,17 @@ class SignaturesAhead:
         """End the process."""
         self.close()
 
+    def _start(self) -> None:
+        self._process = self._context.Process(
+            target=_check, args=(self._theirs,), daemon=True
+        )
+        self._process.start()
+        # Held by the process alone, so that its end is the end of the connection.
+        self._theirs.close()
+
     def _is_at_work(self) -> bool:
+        if self._process is None:
+            self._start()
         try:
             if not (self._is_ready or self._is_broken) and self._connection.poll():
                 self._is_ready = self._received() == _READY

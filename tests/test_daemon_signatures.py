@@ -53,9 +53,10 @@ def test_each_of_many_events_gets_its_own_verdict_also_after_the_checker_died() 
     with served() as ledger:
         process = ledger.start().process
         assert process is not None
-        until(lambda: any(map(is_signature_checker, children(process.pid))))
+        # The checker is started by the first events that come together.
         with ledger.talk() as talk:
             assert sent(talk, ledger, 0) == expected()
+        until(lambda: any(map(is_signature_checker, children(process.pid))))
         with ledger.talk() as talk:
             assert sent(talk, ledger, EVENTS) == expected()
         [checker] = filter(is_signature_checker, children(process.pid))
