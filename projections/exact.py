@@ -106,9 +106,12 @@ def dec9(value: Fraction | Decimal) -> str:
 
 
 def _decimal_text(value: Fraction, digits: int) -> str:
-    scaled = round(value * 10**digits)
-    whole, places = divmod(abs(scaled), 10**digits)
-    return f"{'-' if scaled < 0 else ''}{whole}.{places:0{digits}}"
+    # A row has hundreds of these: a product of fractions would be reduced each time.
+    below = value.denominator
+    scaled, rest = divmod(abs(value.numerator) * 10**digits, below)
+    scaled += 2 * rest > below or (2 * rest == below and scaled % 2)
+    whole, places = divmod(scaled, 10**digits)
+    return f"{'-' if value < 0 and scaled else ''}{whole}.{places:0{digits}}"
 
 
 def exact_text(value: Fraction) -> str | None:
