@@ -18,6 +18,7 @@ from ledger.ids import sha256_hex
 from ledger.projections import cohort
 from ledger.projections.counts import DEFINITIONS, PARTITIONS
 from ledger.projections.fold import Fold
+from ledger.projections.glossary import GLOSSARY
 from ledger.projections.labels import LABELS
 from ledger.projections.materialize import Tables
 from ledger.projections.report import Report
@@ -99,6 +100,8 @@ def test_a_row_holds_no_float_and_a_reason_for_every_null(
         assert b"." not in re.sub(rb'"[^"]*"', b'""', encode(each))
         for score in each["scores"].values():
             assert (score["value"] is None) <= ("reason" in score)
+            assert ("lo" in score and score["lo"] is None) == ("ci_reason" in score)
+        assert each["scores"].keys() <= GLOSSARY.keys()
         for bound in each["bounds"].values():
             assert (bound["lo"] is None) == ("reason" in bound)
 
