@@ -21,6 +21,7 @@ from ledger.clock import Clock, instant_text, monotonic_seconds
 from ledger.clock_watch import Steady
 from ledger.daemon.commits import Committer
 from ledger.daemon.connection import Connections
+from ledger.daemon.files import make_room
 from ledger.daemon.journal import Journal
 from ledger.daemon.listening import Listening, listen, places
 from ledger.daemon.methods import Methods
@@ -63,6 +64,7 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
     """
     os.umask(_UMASK)
     settings = read_settings(folder)
+    make_room(settings.limits.connections)
     keys = read_issuers(settings.openings, folder)
     notifier = Notifier(around.environment, around.pid)
     passed = passed_sockets(around.environment, around.pid)
