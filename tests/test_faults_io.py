@@ -98,6 +98,7 @@ def test_what_a_failed_sync_left_in_memory_is_written_anew_by_the_next_writer(
 STRUCK = {
     "its first write": "pwrite64:error=EIO:when=1",
     "a write for which there is no room": "pwrite64:error=ENOSPC:when=5",
+    "a write, the disk having turned read-only": "pwrite64:error=EROFS:when=1+",
     "its sync": "fdatasync:error=EIO:when=1",
     "the mark outside the folder": "rename:error=EIO:when=1",
 }

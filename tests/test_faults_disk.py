@@ -1,0 +1,120 @@
+"""A disk that fills up, and one that turns read-only: what is said, and what is kept."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from ledger.daemon.protocol import STOPPED
+from tests.served import SECONDS, Served, Talk, wire
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root makes a small disk to fill"
+)
+SIZE = "4m"
+
+
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """Give an empty disk of a few mebibytes, or skip where none may be mounted."""
+    # A socket's path is short, which a test's own folder is not.
+    place = Path(tempfile.mkdtemp(prefix="sl-"))
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(place)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if made.returncode != 0:
+        place.rmdir()
+        pytest.skip(f"nothing may be mounted here: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    place.rmdir()
+
+
+@pytest.fixture
+def ledger(disk: Path) -> Iterator[Served]:
+    found = Served(disk)
+    yield found
+    if found.process is not None and found.process.poll() is None:
+        found.kill()
+
+
+def remount(disk: Path, mode: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{mode}", str(disk)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leave no room on a disk."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        for size in (65_536, 4_096):
+            try:
+                while True:
+                    file.write(b"\0" * size)
+            except OSError:
+                continue
+    return ballast
+
+
+def until_stopped(ledger: Served, talk: Talk) -> list[str]:
+    """Append until the daemon says that it stopped; return the ids of all receipts."""
+    told: list[str] = []
+    for number in count():
+        events = ledger.shop.sealable(number)
+        answer = talk.call("append", events=wire(*events))
+        if "error" in answer:
+            assert answer["error"]["code"] == STOPPED
+            assert answer["error"]["data"]["code"] == "stopped"
+            assert ledger.process is not None
+            assert ledger.process.wait(SECONDS) == 1
+            return told
+        told += [each["event_id"] for each in answer["result"]["receipts"]]
+    raise AssertionError
+
+
+def test_a_disk_that_fills_up_stops_the_daemon_and_room_lets_the_next_go_on(
+    disk: Path, ledger: Served
+) -> None:
+    ledger.start()
+    with ledger.talk() as talk:
+        first = talk.append(*ledger.shop.sealable(9_999))["receipts"]
+        ballast = fill(disk)
+        told = until_stopped(ledger, talk)
+    # A full disk is still read, and what is acknowledged is all there.
+    kept = [each["event_id"] for each in ledger.log()]
+    assert kept[2 : 4 + len(told)] == [each["event_id"] for each in first] + told
+    assert ledger.verify()["ok"]
+    ballast.unlink()
+    ledger.start()
+    with ledger.talk() as talk:
+        seqs = [
+            each["seq"] for each in talk.append(*ledger.shop.sealable(0))["receipts"]
+        ]
+    assert seqs[0] >= 4
+    assert ledger.stop() == 0
+    assert ledger.verify()["entries"] == len(ledger.log())
+
+
+def test_on_a_disk_that_turned_read_only_nothing_is_served_and_all_is_read(
+    disk: Path, ledger: Served
+) -> None:
+    """The daemon was killed first: no disk turns read-only under an open file."""
+    events = ledger.start().shop.sealable(0)
+    with ledger.talk() as talk:
+        first = talk.append(*events)["receipts"]
+    ledger.kill()
+    remount(disk, "ro")
+    assert ledger.verify()["entries"] == 4
+    refused = ledger.command("daemon", "run")
+    assert refused.returncode in {1, 2, 3}
+    [line] = refused.stderr.splitlines()
+    assert "ead-only" in line
+    remount(disk, "rw")
+    ledger.start()
+    with ledger.talk() as talk:
+        assert talk.append(*events)["receipts"] == first
+    assert ledger.verify()["entries"] == 4
