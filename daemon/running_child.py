@@ -103,9 +103,9 @@ class Child:
         awaited: set[int] = {*self._heard, signal.SIGCHLD}
         before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
         try:
-            if not self._is_at_terminal:
-                for number in self._seen:
-                    self._send(pid, number)
+            # Who sent what came before is not known: once too often is no harm.
+            for number in self._seen:
+                self._send(pid, number)
             return self._ended(pid, awaited)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
