@@ -24,8 +24,9 @@ from ledger.projections.scores import clip
 from ledger.projections.slots import weighted_means
 
 SLOT = "slot"
-# Targets times permutations: of more, a row would take seconds, and is not decided.
-WORDS_MAX = 2**24
+# Targets times permutations, 6,700 of them at 9,999: of more, a row would take a
+# minute and gigabytes, and is not decided. A suite may declare fewer permutations.
+WORDS_MAX = 2**26
 TOO_MANY_TARGETS = "too_many_targets"
 
 

@@ -142,7 +142,7 @@ def test_a_candidate_is_set_against_the_incumbent_where_that_is_stronger() -> No
 
 
 def test_so_many_permutations_of_targets_are_not_counted() -> None:
-    history = History(statistics__permutations=2**23)
+    history = History(statistics__permutations=2**25)
     asked = [history.question(f"u-{number}") for number in range(3)]
     for question in asked:
         history.seal(question)
