@@ -50,7 +50,12 @@ class ClockWatch:
         self._steady = steady
         self._boot = boot
         self._file = file
-        self._accepted = self._load() or self._reading()
+        kept = self._load()
+        is_ours = kept is not None and kept.boot == boot
+        excused = 0 if kept is None else kept.excused_micros
+        self._accepted = kept if is_ours else self._reading(excused)
+        # Whether nothing is kept by which the next process could judge this one's clock.
+        self.is_new = self._accepted is not kept
 
     def now(self, last: datetime | None, jump_seconds: int) -> datetime:
         """Return the wall clock's instant, never before `last`.
@@ -118,9 +123,6 @@ class ClockWatch:
         if self._steady is None:
             return None
         try:
-            reading = msgspec.json.decode(read_regular(self._file), type=Reading)
+            return msgspec.json.decode(read_regular(self._file), type=Reading)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
-        if reading.boot == self._boot:
-            return reading
-        return self._reading(reading.excused_micros)

@@ -105,6 +105,9 @@ def open_writer(
     watch = clock_watch(folder, clock, steady)
     writer = _writer(folder, store, log_key, handle, watch)
     try:
+        if watch.is_new:
+            # Not only on close: who is killed leaves it to the next all the same.
+            watch.save()
         _require_founded(writer.state, settings)
         _require_log_key(writer.state, log_key)
         _remember(writer, mark_path(state_home, settings.ledger), store.head())
