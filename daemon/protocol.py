@@ -13,6 +13,8 @@ from ledger.grammar import Count
 from ledger.writer import Receipt
 
 LINE_BYTES_MAX = 1_048_576
+# An error is a sentence: a name of a million letters is not repeated in it.
+MESSAGE_LETTERS_MAX = 800
 VERSION = "2.0"
 
 # JSON-RPC's own codes.
@@ -170,9 +172,9 @@ class FaultError(LedgerError):
 
     def __init__(self, code: int, message: str, kind: str, **more: object) -> None:
         """Take JSON-RPC's number, a sentence, and a kebab-case code for programs."""
-        super().__init__(message)
+        self.message = _sentence(message)
+        super().__init__(self.message)
         self.code = code
-        self.message = message
         self.data: dict[str, object] = {"code": kind, **more}
 
 
@@ -219,4 +221,11 @@ def placed(receipt: Receipt) -> Placed:
 
 def not_placed(refusal: RefusedError) -> NotPlaced:
     """Return a refusal as it is sent."""
-    return NotPlaced(error=Detail(code=refusal.code, message=refusal.message))
+    detail = Detail(code=refusal.code, message=_sentence(refusal.message))
+    return NotPlaced(error=detail)
+
+
+def _sentence(message: str) -> str:
+    if len(message) <= MESSAGE_LETTERS_MAX:
+        return message
+    return message[: MESSAGE_LETTERS_MAX - 1] + "…"
