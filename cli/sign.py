@@ -21,7 +21,7 @@ from ledger.cli.context import (
 )
 from ledger.cli.draft_text import read_draft
 from ledger.cli.drafting import option
-from ledger.cli.failure import REFUSED, described
+from ledger.cli.failure import REFUSED, described, without_secrets
 from ledger.cli.lines import LINE_BYTES_MAX, Line, groups
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.submitting import author_key, signed
@@ -99,7 +99,7 @@ def _tell(line: int, refusal: LedgerError, *, as_json: bool) -> None:
         render.note(render.json_text(told))
     else:
         word = render.styled("refused", "red", sys.stderr)
-        render.note(f"line {line}: {word}: {refusal}")
+        render.note(f"line {line}: {word}: {without_secrets(str(refusal))}")
 
 
 def _signed(line: Line, signer: Signer) -> Envelope:

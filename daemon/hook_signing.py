@@ -35,7 +35,12 @@ class Signer:
         self._secret = bytes(_ffi.buffer(secret, _SECRET_BYTES))
 
     def envelope(self, payload: bytes) -> dict[str, object]:
-        """Return a payload under its signature, as the daemon takes it."""
+        """Return a payload under its signature, as the daemon takes it.
+
+        Raises `TroubleError` for one that holds a private key.
+        """
+        if _PRIVATE in payload:
+            raise TroubleError("the payload holds a private key: take it out")
         kind = EVENT_TYPE.encode()
         signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
         made = _ffi.new("unsigned char[]", _SIGNATURE_BYTES + len(signed))

@@ -13,7 +13,7 @@ from hashlib import sha256
 import msgspec
 from nacl import _sodium, bindings
 
-from ledger.errors import CorruptLogError, UsageError
+from ledger.errors import CorruptLogError, RefusedError, UsageError
 
 EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
 PUBLIC_BYTES = 32
@@ -90,7 +90,13 @@ def pae_of(payload_type: str, payload: bytes) -> bytes:
 
 
 def sign_payload(payload: bytes, signer: SignerKey) -> bytes:
-    """Return the signature that goes into an entry: 64 bytes over the PAE."""
+    """Return the signature that goes into an entry: 64 bytes over the PAE.
+
+    Raises `RefusedError` (`secret-in-event`) for a payload that holds a private key.
+    """
+    if PRIVATE.encode() in payload:
+        msg = "the event would hold a private key, for everybody to read: take it out"
+        raise RefusedError("secret-in-event", msg)
     return signer.sign(pae(payload))
 
 

@@ -6,15 +6,16 @@ log commits, so that memory is bounded by `CACHED_MAX`, not by the log.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 
-from ledger.durable import make_private, remove_database
+from ledger.durable import make_private, remove_database, require_no_pipe
 from ledger.errors import CorruptLogError, WriterStoppedError
 from ledger.merkle import Tree
 from ledger.unit import Unit
@@ -73,18 +74,39 @@ def index_position(path: Path) -> tuple[int, bytes] | None:
     is damaged.
     """
     try:
-        with closing(
-            apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        ) as database:
+        with closing(_reader(path)) as database:
             return _position(database)
     except apsw.Error as error:
         msg = f"{path} is damaged: {error}"
         raise CorruptLogError(msg) from error
 
 
+def _reader(path: Path) -> apsw.Connection:
+    require_no_pipe(path)
+    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+
+
+def _contents(database: apsw.Connection) -> Iterator[tuple[object, ...]]:
+    for table in ("units", "asked", "frozen"):
+        rows = database.execute(f"SELECT * FROM {table} ORDER BY 1")  # noqa: S608 - ours
+        yield from ((table, *row) for row in rows)
+
+
+def _told(mine: tuple[object, ...] | None, theirs: tuple[object, ...] | None) -> str:
+    """Return what is different between a row that should be and one that is."""
+    if mine is None:
+        assert theirs is not None
+        return f"{theirs[0]} has {theirs[1]}, which the log does not"
+    if theirs is None or mine[:2] != theirs[:2]:
+        return f"{mine[0]} lacks {mine[1]}, or has what the log does not"
+    return f"{mine[0]} says something else of {mine[1]} than the log"
+
+
 def _position(database: apsw.Connection) -> tuple[int, bytes] | None:
     row = database.execute("SELECT size, root, format FROM position").fetchone()
-    return None if row is None or row[2] != _FORMAT else (row[0], row[1])
+    if row is None or row[2] != _FORMAT or None in row:
+        return None
+    return row[0], row[1]
 
 
 def _read(blob: bytes, path: str) -> Unit:
@@ -118,6 +140,24 @@ class Index:
             "SELECT EXISTS(SELECT 1 FROM units)",
         ).fetchone() == (1,)
 
+    def difference(self, path: Path) -> str | None:
+        """Return the first thing in which a file differs from this index, or "".
+
+        All of this one must be written. None where the file speaks of the log at
+        another size. Raises `CorruptLogError` for a file that is damaged.
+        """
+        try:
+            with closing(_reader(path)) as other:
+                # One state of the file, whoever writes to it meanwhile.
+                other.execute("BEGIN")
+                if _position(other) != self.position():
+                    return None
+                pairs = zip_longest(_contents(self._database), _contents(other))
+                return next((_told(*pair) for pair in pairs if pair[0] != pair[1]), "")
+        except apsw.Error as error:
+            msg = f"{path} is damaged: {error}"
+            raise CorruptLogError(msg) from error
+
     def close(self) -> None:
         """Close the file. Unflushed changes are dropped: a replay finds them again."""
         self._database.close()
@@ -137,8 +177,10 @@ class Index:
             fresh.execute(_SCHEMA)
             if list(self._database.execute(sql)) != list(fresh.execute(sql)):
                 return False
-        row = self._database.execute("SELECT format, frozen FROM position").fetchone()
-        return row is None or row == (_FORMAT, len(self.frozen()))
+        row = self._database.execute("SELECT frozen FROM position").fetchone()
+        if row is None:
+            return True
+        return self.position() is not None and row == (len(self.frozen()),)
 
     def frozen(self) -> list[int]:
         """Return the positions of the SuiteFrozen events, ascending."""

@@ -11,6 +11,7 @@ from ledger.checkpoint import open_checkpoint
 from ledger.clock import Clock, monotonic_seconds
 from ledger.clock_watch import ClockWatch, Steady
 from ledger.durable import is_locked, lock, remove_database, require_local
+from ledger.entry import Recorded
 from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder, Settings
@@ -110,7 +111,7 @@ def open_writer(
             watch.save()
         _require_founded(writer.state, settings)
         _require_log_key(writer.state, log_key)
-        _remember(writer, mark_path(state_home, settings.ledger), store.head())
+        _remember(writer, mark_path(state_home, settings.ledger), store)
     except BaseException:
         writer.close()
         raise
@@ -168,7 +169,12 @@ def load_state(folder: Folder, store: Store, index: Index) -> State:
     """Return the rules' state at the log's head, replaying what the index lacks."""
     state = State(index, folder.blobs.get)
     events = StoredEvents(store)
-    for each in events.read_at(index.frozen()):
+    known = index.frozen()
+    frozen = [each for each in events.read_at(known) if _is_frozen(each)]
+    if len(frozen) < len(known):
+        msg = f"{folder.index} is damaged: delete it, it is made again"
+        raise CorruptLogError(msg)
+    for each in frozen:
         assert isinstance(each.event, SuiteFrozen)
         state.apply_frozen(each.seq, each.event_id, each.event)
     position = index.position()
@@ -189,6 +195,10 @@ def load_state(folder: Folder, store: Store, index: Index) -> State:
     return state
 
 
+def _is_frozen(recorded: Recorded) -> bool:
+    return isinstance(recorded.event, SuiteFrozen)
+
+
 def _require_log_key(state: State, log_key: SignerKey) -> None:
     assert state.charter is not None
     if str(log_key.verifier) not in state.charter.log_keys:
@@ -201,9 +211,9 @@ def log_verifiers(charter: CharterManifest) -> tuple[VerifierKey, ...]:
     return tuple(parse_verifier(key) for key in charter.log_keys)
 
 
-def _remember(writer: Writer, path: Path, head: Head) -> None:
+def _remember(writer: Writer, path: Path, store: Store) -> None:
     """Give the writer its high-water mark, and compare the log with it."""
-    writer.mark = HighWaterMark(path, monotonic_seconds)
+    writer.mark, head = HighWaterMark(path, monotonic_seconds), store.head()
     note, charter = writer.mark.note(), writer.state.charter
     if note is None or charter is None:
         return
@@ -212,10 +222,19 @@ def _remember(writer: Writer, path: Path, head: Head) -> None:
     remembered = open_checkpoint(note, keys, charter.origin)
     if remembered.size > head.size:
         writer.behind = note
-    root = Tree(head.size, head.edge).root()
-    if remembered.size == head.size and remembered.root != root:
-        msg = f"the log of size {head.size} is not the one that this machine remembers"
+    elif remembered.root != root_at(store, head, remembered.size):
+        msg = (
+            f"the first {remembered.size} of {head.size} entries are not those that this "
+            "machine remembers: the log was rewritten. Restore the right one"
+        )
         raise CorruptLogError(msg)
+
+
+def root_at(store: Store, head: Head, size: int) -> bytes:
+    """Return the root over the first `size` entries; that of the head is at hand."""
+    if size == head.size:
+        return Tree(size, head.edge).root()
+    return root_of(store.leaves(0, size))
 
 
 class Reader:

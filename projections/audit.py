@@ -95,6 +95,7 @@ def verify_ledger(
             folder.blobs.get,
             asked=asked,
             mark=mark if isinstance(mark, str) else None,
+            index_file=folder.index,
             signatures=_signatures(folder.log, entries, around, asked.jobs),
             progress=progress,
         )

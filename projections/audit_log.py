@@ -18,6 +18,7 @@ from ledger.index import Index
 from ledger.keys.signing import VerifierKey
 from ledger.projections import audit_notes as notes
 from ledger.projections.audit_entries import EntryPass
+from ledger.projections.audit_index import check_index
 from ledger.projections.audit_report import Check
 from ledger.projections.audit_signatures import InlineSignatures, Signatures
 from ledger.projections.audit_storage import Around, RawEntry
@@ -82,12 +83,14 @@ def judge_log(
     asked: Options | None = None,
     mark: str | None = None,
     signatures: Signatures | None = None,
+    index_file: Path | None = None,
     progress: Progress = silent,
 ) -> JudgedLog:
     """Return what is true of a log whose every entry is looked at once.
 
     `mark` is this machine's high-water mark; `signatures` says who checks them,
-    by default this process. `blobs` returns pinned files.
+    by default this process; `index_file` is what writers remember beside the log.
+    `blobs` returns pinned files.
     """
     asked = asked or Options()
     stored = notes.stored_notes(around)
@@ -97,6 +100,8 @@ def judge_log(
         passed = EntryPass(index, blobs, {each.size for each in wanted if each})
         with uncollected():
             _look_at_all(entries, around, passed, signed, progress)
+        rules = passed.check_rules()
+        indexed = check_index(index_file if rules.ok else None, index, passed.tree)
         signed_by_authors = signed.check(
             lambda count: progress("signatures", count, passed.tree.size)
         )
@@ -114,7 +119,8 @@ def judge_log(
                 stored, around.cosignatures, keys, asked.witnesses, tree.size
             ),
             signed_by_authors,
-            passed.check_rules(),
+            rules,
+            indexed,
         ),
         anchors=(
             notes.check_kept("against", asked.against, keys, roots, tree.size),

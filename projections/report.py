@@ -1,11 +1,12 @@
 """Rows of a ledger: computed when they are read, kept until an event outdates them."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from ledger.canonical import canonical_text
-from ledger.errors import UsageError
+from ledger.errors import UncheckableError, UsageError
 from ledger.projections.board import Board, read_board
 from ledger.projections.board_units import Pinned
 from ledger.projections.computed import baseline_rows
@@ -17,6 +18,8 @@ from ledger.projections.tables import ReportRow
 from ledger.suite_table import listed
 
 _BEHIND = -1
+# What every reader of a row looks at.
+_IDENTITY = frozenset({"suite", "forecaster", "slot", "slice", "as_of", "scores"})
 
 
 def no_files(digest: str) -> None:
@@ -99,7 +102,7 @@ class Report:
             with self.tables.as_one():
                 board = self._board(suite)
             return rows(Field(board), slot=slot, by=by)
-        return map(msgspec.json.decode, self._kept(suite))
+        return map(_read, self._kept(suite))
 
     def _kept(self, suite: SuiteVersion) -> list[str]:
         """Return a suite's rows as they are stored, or as they are if those are older.
@@ -153,3 +156,15 @@ class Report:
         with self.tables.at_once():
             self.tables.replace_report(suite.name, made, baselines, through)
         return [each.row for each in made]
+
+
+def _read(text: str) -> Row:
+    """Return a stored row; raise `UncheckableError` for what is none."""
+    try:
+        row: Row = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        row = {}
+    if not row.keys() >= _IDENTITY:
+        msg = f"a stored row is damaged ({text[:40]!r}…): delete projections.db"
+        raise UncheckableError(msg)
+    return row

@@ -4,6 +4,7 @@ No command waits for a pipe for ever or ends in a traceback, and what is disposa
 made again instead of being believed.
 """
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -97,6 +98,7 @@ NOT_TEXT = "CAST(x'ff' AS TEXT)"
 NONSENSE = {
     "a cell that is no text": f"UPDATE questions SET target = {NOT_TEXT}",
     "a row that is no text": f"UPDATE rows SET row = {NOT_TEXT}",
+    "a row that is none": "UPDATE rows SET row = '{}'",
     "no suites": "DELETE FROM suites",
     "a suite that there is not": "INSERT INTO suites VALUES ('evil@v1', 3, 3, 3)",
     "a suite from elsewhere in the log": "UPDATE suites SET seq = 2 WHERE seq = 1",
@@ -157,6 +159,70 @@ def test_an_index_that_is_not_whole_is_made_again(workshop: Workshop, sql: str) 
         assert set(writer.state.suites) == {"workshop@v1"}
     workshop.fill(1, first=10)
     assert verify_ledger(workshop.folder).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE frozen SET seq = 2 WHERE seq = 1",
+        "UPDATE frozen SET seq = 99 WHERE seq = 1",
+    ],
+    ids=["another entry for a suite", "an entry that there is not"],
+)
+def test_an_index_with_another_suite_says_what_to_delete(
+    workshop: Workshop, sql: str
+) -> None:
+    edited(workshop.folder.index, sql)
+    with pytest.raises(CorruptLogError, match="delete it"), workshop.writer():
+        pass
+
+
+def test_an_index_without_a_size_is_made_again(workshop: Workshop) -> None:
+    edited(workshop.folder.index, "UPDATE position SET size = NULL")
+    workshop.fill(1, first=10)
+    assert verify_ledger(workshop.folder).exit_code == 0
+
+
+UNITS_EDITS = {
+    "without a unit": "DELETE FROM units WHERE name LIKE '%0000001%'",
+    "without any": "DELETE FROM units; DELETE FROM asked",
+    "with a unit more": "INSERT INTO units SELECT name || 'x', unit FROM units LIMIT 1",
+    "with another unit's memory": "UPDATE units SET unit = (SELECT unit FROM units LIMIT 1)",
+    "without a question": "DELETE FROM asked WHERE question = "
+    "(SELECT max(question) FROM asked)",
+}
+
+
+@pytest.mark.parametrize("sql", UNITS_EDITS.values(), ids=UNITS_EDITS)
+def test_an_audit_names_an_index_that_was_edited(workshop: Workshop, sql: str) -> None:
+    before = verify_ledger(workshop.folder)
+    assert before.check("index").ok
+    with closing(sqlite3.connect(workshop.folder.index)) as database:
+        database.executescript(sql)
+    report = verify_ledger(workshop.folder)
+    assert report.exit_code == 1
+    assert [each.name for each in report.checks if each.ok is False] == ["index"]
+    assert "delete it" in report.check("index").detail
+    workshop.folder.index.unlink()
+    assert verify_ledger(workshop.folder).exit_code == 0
+
+
+def test_a_longer_fork_of_the_log_is_not_written_to(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    short = Forger(workshop, tmp_path / "short").folder
+    workshop.fill(1, first=20)
+    fork = Workshop(tmp_path / "workshop")
+    fork.folder, fork.ledger, fork.state_home = (
+        short,
+        workshop.ledger,
+        tmp_path / "other",
+    )
+    fork.wait(days=1)
+    fork.fill(3, first=30)
+    fork.state_home = workshop.state_home
+    with pytest.raises(CorruptLogError, match="was rewritten"), fork.writer():
+        pass
 
 
 def test_a_unit_that_the_index_cannot_read_says_what_to_delete(
@@ -230,8 +296,17 @@ def test_a_private_key_among_the_arguments_is_not_repeated(
 
 def test_a_private_key_is_never_sealed(console: Console) -> None:
     refused = console.append({**DRAFT, "note": f"mine is {LINE}"})
-    assert refused.object["error"]["code"] == "draft-unfit"
+    assert refused.object["error"]["code"] == "secret-in-event"
     assert LINE not in refused.stdout + refused.stderr
+
+
+@pytest.mark.parametrize("draft", [{"type": LINE}, {LINE: 1, **DRAFT}])
+def test_signing_repeats_no_private_key_either(
+    console: Console, draft: dict[str, object]
+) -> None:
+    shown = console.here("sign", "-", stdin=json.dumps(draft))
+    assert shown.code == 2
+    assert LINE[:60] not in shown.stdout + shown.stderr
 
 
 STEERING = "\u009b31m \u202e \u2066 \u200b \u2028 \U000e0041"

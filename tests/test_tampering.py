@@ -389,7 +389,7 @@ def test_a_forecaster_who_rewrites_a_forecast_lacks_the_log_s_key(
     forger.resign(key_of("mallory"))
     report = judged(forger.folder)
 
-    assert "of size 12" in false_checks(report)["checkpoints"]
+    assert "no key of" in false_checks(report)["checkpoints"]
     assert report.exit_code == 1
 
 
