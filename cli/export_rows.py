@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ledger.canonical import encode
 from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.standing import Standing, standing
 from ledger.errors import UsageError
 from ledger.suite_table import listed
+from ledger.unseen import json_text
 
 if TYPE_CHECKING:
     from ledger.projections.leaderboards import Listed
@@ -111,8 +110,8 @@ def _lines(found: Rows) -> bytes:
 def _points(found: Rows) -> bytes:
     from ledger.projections.export_points import points
 
-    lines = (msgspec.json.encode(point) for row in found for point in points(row))
-    return b"".join(line + b"\n" for line in lines)
+    lines = (json_text(point) for row in found for point in points(row))
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def _write(target: str, text: bytes) -> None:

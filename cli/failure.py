@@ -13,6 +13,7 @@ from ledger.errors import (
     UsageError,
     WriterStoppedError,
 )
+from ledger.unseen import json_text
 
 FALSE, REFUSED, UNCHECKED = 1, 2, 3
 # What a shell reports of a process that a signal ended: 128 and its number.
@@ -91,7 +92,7 @@ def report(error: LedgerError, *, as_json: bool) -> None:
 
     Where stdout takes nothing more, it is a line on stderr for programs too.
     """
-    if as_json and output_takes(render.json_text({"error": described(error)})):
+    if as_json and output_takes(json_text({"error": described(error)})):
         return
     word = "refused" if isinstance(error, RefusedError) else "error"
     said = without_secrets(str(error))

@@ -4,7 +4,6 @@ Data goes to stdout, everything else to stderr. Colours and progress are for ter
 `NO_COLOR` switches colours off.
 """
 
-import json
 import os
 import re
 import secrets
@@ -13,17 +12,14 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 from unicodedata import category
 
-import msgspec
 import typer
 
 from ledger.clock import monotonic_seconds
+from ledger.unseen import UNSEEN, json_text
 
 _SECONDS_BEFORE_PROGRESS = 0.5
 _SECONDS_BETWEEN_STEPS = 0.1
 _BAR_WIDTH = 24
-# Controls, format characters, halves of surrogate pairs, separators of lines.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_NOT_ASCII = re.compile(r"[^ -~]")
 _BYTE_MAX, _PLANE_MAX = 0xFF, 0xFFFF
 # Nothing that was stored before this process began can hold it.
 _OURS = secrets.token_hex(8)
@@ -47,7 +43,7 @@ def visible(text: str, kept: str = "") -> str:
 
 def _escaped(text: str, kept: str) -> str:
     return "".join(
-        _escape(char) if category(char) in _UNSEEN and char not in kept else char
+        _escape(char) if category(char) in UNSEEN and char not in kept else char
         for char in text
     )
 
@@ -67,21 +63,6 @@ def line(text: str) -> None:
 def document(text: str) -> None:
     """Print several lines of data."""
     sys.stdout.write(visible(text, "\n\t") + "\n")
-
-
-def json_text(value: object) -> str:
-    r"""Return a value as one line of JSON, keys in the order that they have.
-
-    What steers a terminal or hides something is spelled `\uNNNN`: programs read the
-    same value, and people who look at it are not deceived.
-    """
-    text = msgspec.json.encode(value).decode()
-    return text if text.isprintable() else _NOT_ASCII.sub(_in_json, text)
-
-
-def _in_json(found: re.Match[str]) -> str:
-    char = found[0]
-    return json.dumps(char)[1:-1] if category(char) in _UNSEEN else char
 
 
 def json_line(value: object) -> None:

@@ -37,6 +37,7 @@ from ledger.index import Index
 from ledger.log import load_state, open_reader
 from ledger.replay import step
 from ledger.state import State
+from ledger.unseen import json_text
 from ledger.writer import Submission
 
 _STDIN = "-"
@@ -96,7 +97,7 @@ def sign(
 def _tell(line: int, refusal: LedgerError, *, as_json: bool) -> None:
     if as_json:
         told = {"line": line, "error": described(refusal)}
-        render.note(render.json_text(told))
+        render.note(json_text(told))
     else:
         word = render.styled("refused", "red", sys.stderr)
         render.note(f"line {line}: {word}: {without_secrets(str(refusal))}")

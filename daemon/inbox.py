@@ -21,6 +21,7 @@ from ledger.durable import SMALL, write_durably
 from ledger.errors import LedgerError, RefusedError
 from ledger.folder import Folder
 from ledger.ids import sha256_hex
+from ledger.unseen import whole
 
 DONE, REFUSED, TAKING, OBSERVED = "done", "refused", "taking", "observed"
 FILE_BYTES_MAX = 256 * 1024 * 1024
@@ -78,6 +79,10 @@ class Inbox:
         for name in ("", DONE, REFUSED, TAKING, OBSERVED):
             (self.path / name).mkdir(mode=0o700, exist_ok=True)
 
+    def places(self) -> set[Path]:
+        """Return the folder in which files are dropped, once it is there."""
+        return {self.path} if self.path.is_dir() else set()
+
     def waiting(self) -> list[str]:
         """Return what is to be taken: what was begun first, then in the order of names.
 
@@ -121,11 +126,11 @@ class Inbox:
         kept_in = self.path / (REFUSED if told.refused else DONE)
         kept_as = _free(kept_in, name)
         taken = Taken(
-            name=_legible(name),
+            name=whole(name),
             accepted=told.accepted,
             refused=told.refused,
             told=tuple(told.lines),
-            kept_as=f"{kept_in.name}/{_legible(kept_as)}",
+            kept_as=f"{kept_in.name}/{whole(kept_as)}",
         )
         if told.refused:
             # Before the file: what lies in refused/ has its reason beside it.
@@ -174,7 +179,7 @@ def _names(folder: Path) -> list[str]:
 def _opened(path: Path) -> IO[bytes]:
     """Open a regular file of a kind and size that is taken; refuse anything else."""
     if path.suffix not in {_LINES, _ONE}:
-        msg = f"{_legible(path.name)} is named neither *.jsonl nor *.json"
+        msg = f"{whole(path.name)} is named neither *.jsonl nor *.json"
         raise RefusedError("file-unfit", f"{msg}: rename it and drop it again")
     try:
         # A link is nobody's file here, and a pipe would wait for ever.
@@ -250,8 +255,3 @@ def _free(folder: Path, name: str) -> str:
         count += 1
         found = found.with_stem(f"{Path(name).stem}-{count}")
     return found.name
-
-
-def _legible(name: str) -> str:
-    """Return a file's name as JSON can hold it, whatever bytes it has."""
-    return name.encode("utf-8", "backslashreplace").decode()

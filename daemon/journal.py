@@ -7,11 +7,8 @@ import logging
 import traceback
 from typing import IO
 
-import msgspec
-
 from ledger.clock import Clock, instant_text_micros
-
-_ENCODER = msgspec.json.Encoder()
+from ledger.unseen import json_text
 
 
 class Journal:
@@ -42,7 +39,7 @@ class Journal:
         commit: the loss is counted, and `status` tells of it.
         """
         line = {"at": instant_text_micros(self._clock()), "level": level, "event": what}
-        text = _ENCODER.encode({**line, **facts}).decode()
+        text = json_text({**line, **facts})
         try:
             self._stream.write(text + "\n")
             self._stream.flush()

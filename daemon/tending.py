@@ -2,28 +2,23 @@
 
 import asyncio
 import traceback
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from watchfiles import Change, awatch
 
 from ledger.daemon.admission import Batch, admit
 from ledger.daemon.commits import Answer, Committer, Outcome
 from ledger.daemon.inbox import Inbox, Taken, WaitsError
 from ledger.daemon.journal import Journal
 from ledger.daemon.protocol import BUSY, FaultError
+from ledger.daemon.rounds import Rounds
 from ledger.daemon.sockets import EVALUATOR
 from ledger.daemon.watch import PinWatch
 from ledger.folder import Folder
 
-# What the system told of nothing is looked at all the same: it may have been too much
-# for it, or a folder may be a new one.
-_LOOK_SECONDS = 5
-_DEBOUNCE_MS = 50
 _MILLISECONDS = 1_000
 
 
@@ -40,6 +35,8 @@ class Tending:
         self._committer = committer
         self._journal = journal
         self._tasks: list[asyncio.Task[None]] = []
+        self._drops = Rounds("the inbox is", self._inbox.places, journal)
+        self._changes = Rounds("pinned files are", self._pinned_in, journal)
         self._trouble: str | None = None
         self._counts = {"files": 0, "accepted": 0, "refused": 0}
 
@@ -47,12 +44,13 @@ class Tending:
         """Compare the pinned files, and begin the rounds: before anybody is served."""
         self._look()
         loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._tend_inbox()),
-            loop.create_task(self._tend_pins()),
-        ]
-        for each in self._tasks:
-            each.add_done_callback(self._note_fault)
+        for tend, leave in (
+            (self._tend_inbox, self._leave_inbox),
+            (self._tend_pins, self._pins.leave),
+        ):
+            task = loop.create_task(tend())
+            task.add_done_callback(partial(self._note_fault, leave))
+            self._tasks.append(task)
 
     async def end(self) -> None:
         """End the rounds; a file that was begun is taken at the next start."""
@@ -65,30 +63,39 @@ class Tending:
         return {
             "inbox": {
                 **self._counts,
-                "waiting": len(self._inbox.waiting()),
-                "trouble": self._trouble,
+                "waiting": self._waiting(),
+                "trouble": self._trouble or self._drops.trouble,
             },
             "watch": {
                 "files": self._pins.files,
                 "missing_folders": self._pins.missing(),
+                "trouble": self._pins.trouble or self._changes.trouble,
             },
             "pinned_files_changed": [
                 msgspec.to_builtins(each) for each in self._pins.changed
             ],
         }
 
-    def _note_fault(self, task: "asyncio.Task[None]") -> None:
+    def _waiting(self) -> int | None:
+        try:
+            return len(self._inbox.waiting())
+        except OSError:
+            return None  # The next round says what is wrong.
+
+    def _note_fault(
+        self, leave: Callable[[str], None], task: "asyncio.Task[None]"
+    ) -> None:
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
-            self._trouble = f"the daemon no longer looks after it: {fault!r}"
+            leave(f"the daemon no longer looks after it, restart it: {fault!r}")
             trace = "".join(traceback.format_exception(fault))
             self._journal.alarm("fault", trace=trace)
 
-    async def _tend_inbox(self) -> None:
-        def places() -> set[Path]:
-            return {self._inbox.path} if self._inbox.path.is_dir() else set()
+    def _leave_inbox(self, reason: str) -> None:
+        self._trouble = reason
 
-        async for _ in _rounds(places):
+    async def _tend_inbox(self) -> None:
+        async for _ in self._drops.come():
             try:
                 self._inbox.make()
                 self._note_trouble(await self._take_all())
@@ -147,19 +154,21 @@ class Tending:
             self._journal.alarm("inbox-waits", reason=trouble)
         self._trouble = trouble
 
-    async def _tend_pins(self) -> None:
-        def places() -> set[Path]:
-            return self._pins.places(self._committer.standing.in_force)
+    def _pinned_in(self) -> set[Path]:
+        return self._pins.places(self._committer.standing.in_force)
 
-        async for is_change in _rounds(places):
+    async def _tend_pins(self) -> None:
+        async for is_change in self._changes.come():
             if is_change:
                 self._pins.forget()
             await asyncio.to_thread(self._look)
 
     def _look(self) -> None:
-        before = self._pins.changed
+        before, trouble = self._pins.changed, self._pins.trouble
         self._pins.look(self._committer.standing.in_force)
         now = self._pins.changed
+        if self._pins.trouble not in {None, trouble}:
+            self._journal.alarm("watch-failed", reason=self._pins.trouble)
         for each in now:
             if each not in before:
                 self._journal.alarm("pinned-file-changed", **msgspec.to_builtins(each))
@@ -194,36 +203,3 @@ def _answer(answered: "asyncio.Future[Answer]", answer: Answer) -> None:
     # Who waited may have been told to stop; the events are in the log all the same.
     if not answered.cancelled():
         answered.set_result(answer)
-
-
-async def _rounds(places: Callable[[], set[Path]]) -> AsyncIterator[bool]:
-    """Yield at once, then whenever something changes in some folders, or time passes.
-
-    What is yielded is whether the system told of a change.
-    """
-    yield False
-    while True:
-        watched = places()
-        if watched:
-            # A folder that is gone, or one more than the system watches: time passes.
-            with suppress(OSError):
-                async with aclosing(_told(watched)) as told:
-                    async for changes in told:
-                        yield bool(changes)
-                        if places() != watched:
-                            break
-        await asyncio.sleep(_LOOK_SECONDS)
-        yield False
-
-
-def _told(watched: set[Path]) -> AsyncGenerator[set[tuple[Change, str]], None]:
-    return awatch(
-        *sorted(watched),
-        recursive=False,
-        watch_filter=None,
-        debounce=_DEBOUNCE_MS,
-        step=_DEBOUNCE_MS // 2,
-        rust_timeout=_LOOK_SECONDS * _MILLISECONDS,
-        yield_on_timeout=True,
-        raise_interrupt=False,
-    )

@@ -6,6 +6,7 @@ suite's own TOML is every `*.toml` there that names a suite in force. Versions t
 later one superseded are left alone, as their files may well have changed.
 """
 
+import errno
 import os
 import stat
 import tomllib
@@ -20,8 +21,10 @@ from ledger.durable import read_regular
 from ledger.errors import LedgerError, RefusedError
 from ledger.state import FrozenSuite
 from ledger.suite_check import freeze_manifest
+from ledger.unseen import whole
 
-CODE = "pinned-file-changed"
+CODE, UNWATCHED = "pinned-file-changed", "pinned-files-unwatched"
+_TABLE = ".toml"
 _FORECASTS = ("ForecastSealed", "ForecastUpdated")
 
 
@@ -60,6 +63,10 @@ class PinWatch:
         self._changed: dict[str, Changed] = {}
         # By path: what the file system said of a file, and its hash then.
         self._hashes: dict[Path, tuple[tuple[int, ...], str]] = {}
+        # Which suite a TOML was of when it could last be read.
+        self._tables_of: dict[Path, str] = {}
+        self._left: str | None = None
+        self._unsure: str | None = None
         self.files = 0
 
     @property
@@ -67,9 +74,18 @@ class PinWatch:
         """The first file of each suite that has changed."""
         return tuple(self._changed.values())
 
+    @property
+    def trouble(self) -> str | None:
+        """What keeps files from being compared, where something does."""
+        return self._left or self._unsure
+
+    def leave(self, reason: str) -> None:
+        """Refuse all forecasts from now on: nobody compares files any more."""
+        self._left = reason
+
     def missing(self) -> list[str]:
         """Return the folders that are not there."""
-        return [str(each) for each in self._folders if not each.is_dir()]
+        return [whole(str(each)) for each in self._folders if not _is_folder(each)]
 
     def places(self, suites: Mapping[str, FrozenSuite]) -> set[Path]:
         """Return the folders in which a change would matter."""
@@ -79,11 +95,11 @@ class PinWatch:
             for name in frozen.manifest.pins
             for place in self._candidates(name)
         }
-        return {each for each in (*self._folders, *pinned) if each.is_dir()}
+        return {each for each in (*self._folders, *pinned) if _is_folder(each)}
 
     def look(self, suites: Mapping[str, FrozenSuite]) -> None:
         """Compare the files of the suites in force with what they pin."""
-        self.files = 0
+        self.files, self._unsure = 0, None
         found: dict[str, Changed] = {}
         for each in self._differing(suites):
             found.setdefault(each.suite, each)
@@ -96,16 +112,20 @@ class PinWatch:
         What opens a sealed forecast is none, and stays allowed.
         """
         changed = self._changed
-        if not changed:
+        is_left = self._left is not None and bool(self._folders)
+        if not changed and not is_left:
             return None
         try:
             event = _FORECAST.decode(payload)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None  # The door says what is wrong with it.
-        found = changed.get(event.suite)
-        if found is None or event.type not in _FORECASTS or event.opens is not None:
+        if event.type not in _FORECASTS or event.opens is not None:
             return None
-        return RefusedError(CODE, found.sentence())
+        if is_left:
+            msg = f"nobody can tell whether the files of {event.suite} are as pinned"
+            return RefusedError(UNWATCHED, f"{msg}: {self._left}")
+        found = changed.get(event.suite)
+        return None if found is None else RefusedError(CODE, found.sentence())
 
     def _differing(self, suites: Mapping[str, FrozenSuite]) -> Iterator[Changed]:
         for name, frozen in suites.items():
@@ -124,8 +144,29 @@ class PinWatch:
             yield from (folder / name for folder in self._folders)
 
     def _tables(self) -> Iterator[Path]:
+        """Yield TOML files, and those that were read earlier in any case.
+
+        A folder that is closed to being listed hides no change of those.
+        """
+        found = set(self._tables_of)
         for folder in self._folders:
-            yield from sorted(folder.glob("*.toml"))
+            try:
+                found.update(
+                    each for each in folder.iterdir() if each.name.endswith(_TABLE)
+                )
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # `missing` names it.
+            except OSError as error:
+                self._doubt(folder, error)
+        yield from sorted(found)
+
+    def _doubt(self, place: Path, error: OSError) -> None:
+        """Note the first place where a suite's own file may lie unseen."""
+        self._unsure = self._unsure or (
+            f"{whole(str(place))} cannot be read ({error.strerror}), so that nobody can "
+            "tell whether a suite's own file there is another: make it readable, or "
+            "take it away"
+        )
 
     def _hash(self, path: Path) -> str | None:
         """Return the SHA-256 of a file, None where there is none, else what is wrong."""
@@ -146,7 +187,7 @@ class PinWatch:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return f"unreadable ({error.strerror})"
+            return _unreadable(error)
         self.files += 1
         return known[1]
 
@@ -160,11 +201,17 @@ class PinWatch:
         """Yield a suite's TOML that would not freeze as what was frozen."""
         try:
             table = tomllib.loads(read_regular(place).decode())
-        except (OSError, ValueError, RecursionError):
+        except OSError as error:
+            yield from self._unread(place, error, suites)
+            return
+        except (ValueError, RecursionError):
+            self._tables_of.pop(place, None)
             return  # It names no suite.
         frozen = suites.get(str(table.get("suite")))
         if frozen is None:
+            self._tables_of.pop(place, None)
             return
+        self._tables_of[place] = frozen.manifest.suite
         self.files += 1
         try:
             found = codec.suite_hash(freeze_manifest(table))
@@ -173,6 +220,28 @@ class PinWatch:
         if found != frozen.suite_hash:
             yield _changed(frozen.manifest.suite, place, frozen.suite_hash, found)
 
+    def _unread(
+        self, place: Path, error: OSError, suites: Mapping[str, FrozenSuite]
+    ) -> Iterator[Changed]:
+        """Yield a suite's TOML that can be read no more; doubt one of no known suite."""
+        frozen = suites.get(self._tables_of.get(place, ""))
+        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+            self._tables_of.pop(place, None)  # As for pinned files: it is not missed.
+        elif frozen is None:
+            self._doubt(place, error)
+        else:
+            suite = frozen.manifest.suite
+            yield _changed(suite, place, frozen.suite_hash, _unreadable(error))
+
+
+def _is_folder(path: Path) -> bool:
+    # `Path.is_dir` raises where a folder on the way may not be entered.
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def _unreadable(error: OSError) -> str:
+    return f"unreadable ({error.strerror})"
+
 
 def _changed(suite: str, place: Path, pinned: str, found: str) -> Changed:
-    return Changed(suite=suite, file=str(place), pinned=pinned, found=found)
+    return Changed(suite=suite, file=whole(str(place)), pinned=pinned, found=found)

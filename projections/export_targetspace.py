@@ -15,6 +15,7 @@ import msgspec
 from ledger.projections.exact import dec12
 from ledger.projections.rows import Row
 from ledger.suite import Competitor, SuiteManifest
+from ledger.unseen import json_text
 
 PROTOCOL = "PWM-0.1"
 UNITS = {
@@ -64,7 +65,7 @@ def leaderboard(manifest: SuiteManifest, rows: Sequence[Row]) -> Leaderboard:
         if tiers[name] is None
     ]
     content = {"meta": _meta(manifest, whole), "rows": entries}
-    return Leaderboard(msgspec.json.format(msgspec.json.encode(content)), left_out)
+    return Leaderboard(msgspec.json.format(json_text(content).encode()), left_out)
 
 
 def _meta(manifest: SuiteManifest, rows: Sequence[Row]) -> dict[str, Any]:

@@ -341,3 +341,18 @@ def test_a_killed_daemon_leaves_every_event_once(house: House) -> None:
     assert len(found) == len(set(found)) == expected
     assert contents(house, "taking") == []
     house.verify()
+
+
+@pytest.mark.parametrize("name", [b".n\xff", b"n\xff.jsonl"], ids=["hidden", "dropped"])
+def test_a_name_that_is_no_text_ends_no_taking(house: House, name: bytes) -> None:
+    house.start()
+    (house.inbox / os.fsdecode(name)).touch()
+    until(lambda: "watch-failed" in [each["event"] for each in house.notes()])
+    drop(house, "later.jsonl", lines(*house.shop.sealable(1)))
+    until(lambda: "later.jsonl" in contents(house, "done"))
+    until(lambda: "watch-restored" in [each["event"] for each in house.notes()])
+    drop(house, "latest.jsonl", lines(*house.shop.sealable(2)))
+    until(lambda: "latest.jsonl" in contents(house, "done"))
+    with house.talk() as talk:
+        assert talk.ask("status")["inbox"]["trouble"] is None
+    assert "fault" not in [each["event"] for each in house.notes()]

@@ -159,6 +159,45 @@ def test_a_suite_s_own_file_is_compared_by_what_it_would_freeze(tmp_path: Path) 
         assert looked(tmp_path, suite_manifest()).changed == ()
 
 
+def test_a_name_that_is_no_text_is_told_as_text(tmp_path: Path) -> None:
+    text = new_suite("workshop", "self")
+    path = tmp_path / os.fsdecode(b"n\xff.toml")
+    path.write_text(re.sub(r"resamples( *)= 2000", r"resamples\1= 1999", text))
+    [changed] = looked(tmp_path, suite_manifest()).changed
+    assert changed.file == str(tmp_path / r"n\udcff.toml")
+    assert msgspec.json.encode(changed)
+
+
+def test_a_suite_s_own_file_that_can_be_read_no_more_counts_as_changed(
+    tmp_path: Path,
+) -> None:
+    path, suites = tmp_path / "suite.toml", frozen(suite_manifest())
+    path.write_text(new_suite("workshop", "self"))
+    watch = PinWatch([tmp_path])
+    watch.look(suites)
+    assert (watch.changed, watch.trouble) == ((), None)
+    path.unlink()
+    make_pipe(path)
+    watch.look(suites)
+    [changed] = watch.changed
+    assert (changed.suite, changed.file) == (SUITE, str(path))
+    assert changed.found.startswith("unreadable")
+    assert watch.refusal(payload("ForecastSealed")) is not None
+    # One that is gone is not missed, as for every other file.
+    path.unlink()
+    watch.look(suites)
+    assert watch.changed == ()
+
+
+def test_a_file_that_may_be_a_suite_s_own_and_cannot_be_read_is_named(
+    tmp_path: Path,
+) -> None:
+    make_pipe(tmp_path / "any.toml")
+    watch = looked(tmp_path, suite_manifest())
+    assert watch.changed == ()
+    assert str(tmp_path / "any.toml") in str(watch.trouble)
+
+
 # --- What is refused then -------------------------------------------------------------
 
 
@@ -183,6 +222,28 @@ def test_only_forecasts_of_that_suite_are_refused(
     if refusal is not None:
         assert isinstance(refusal, RefusedError)
         assert refusal.code == "pinned-file-changed"
+
+
+@pytest.mark.parametrize(("sent", "is_let_in"), LET_IN.values(), ids=LET_IN)
+def test_once_nobody_compares_files_no_suite_is_forecast(
+    tmp_path: Path, sent: bytes, *, is_let_in: bool
+) -> None:
+    (tmp_path / "run.sh").write_bytes(SOUND)
+    watch = looked(tmp_path, pinning("run.sh"))
+    watch.leave("a fault")
+    other = payload("ForecastSealed", "other@v1")
+    refusal = watch.refusal(sent)
+    assert (refusal is None) is (is_let_in and sent != other)
+    if refusal is not None:
+        assert refusal.code == "pinned-files-unwatched"
+        assert "a fault" in refusal.message
+    assert watch.trouble == "a fault"
+
+
+def test_where_no_folder_is_watched_none_is_missed() -> None:
+    watch = PinWatch([])
+    watch.leave("a fault")
+    assert watch.refusal(payload("ForecastSealed")) is None
 
 
 # --- In a daemon ----------------------------------------------------------------------
@@ -317,5 +378,29 @@ def test_a_watched_folder_that_is_not_there_is_named(house: House) -> None:
     house.start()
     with house.talk() as talk:
         assert talk.ask("status")["watch"] == {
-            "files": 0, "missing_folders": [str(gone)],
+            "files": 0, "missing_folders": [str(gone)], "trouble": None,
         }  # fmt: skip
+
+
+def test_a_name_that_is_no_text_switches_no_watching_off(house: House) -> None:
+    path = house.pin()
+    house.start()
+
+    def trouble() -> str | None:
+        with house.talk() as talk:
+            return talk.ask("status")["watch"]["trouble"]
+
+    assert house.sent(*house.sealable(1)) == [None, None]
+    path.with_name(os.fsdecode(b"n\xff")).touch()
+    until(lambda: "the system tells of no changes" in str(trouble()))
+    make_other(path)
+    until(house.changed)
+    assert house.sent(*house.sealable(2)) == [None, "pinned-file-changed"]
+    # The telling begins again by itself.
+    until(lambda: trouble() is None)
+    path.write_bytes(SOUND)
+    until(lambda: not house.changed())
+    noted = [each["event"] for each in house.notes()]
+    assert noted.count("watch-failed") == noted.count("watch-restored") == 1
+    assert "fault" not in noted
+    assert house.stop() == 0
