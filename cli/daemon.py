@@ -19,6 +19,7 @@ from ledger.cli.teaching import TaughtCommand, group
 from ledger.clock import monotonic_seconds, steady_seconds
 from ledger.daemon.calling import answering, ask, sockets_of
 from ledger.daemon.doctor_disk import lock_holder
+from ledger.durable import require_no_pipe
 from ledger.errors import LedgerError, UncheckableError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
@@ -131,6 +132,7 @@ def start(
         )
         raise UsageError(msg)
     path = folder.path / _JOURNAL
+    require_no_pipe(path)
     with _journal_file(path) as journal:
         begins_at = path.stat().st_size
         child = subprocess.Popen(  # noqa: S603 - this program

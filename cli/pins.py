@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from ledger import codec
+from ledger.blobs import BLOB_BYTES_MAX
+from ledger.durable import read_regular
 from ledger.errors import CorruptLogError, RefusedError
 from ledger.folder import Folder
 from ledger.ids import sha256_hex
@@ -67,7 +69,7 @@ def pinned_files(
 
 def _content(path: Path, digest: str) -> bytes | None:
     try:
-        content = path.read_bytes()
+        content = read_regular(path, BLOB_BYTES_MAX)
     except OSError:
         return None
     return content if sha256_hex(content) == digest else None
@@ -75,8 +77,9 @@ def _content(path: Path, digest: str) -> bytes | None:
 
 def _problem(path: Path, name: str, digest: str) -> Missing:
     try:
-        actual = sha256_hex(path.read_bytes())
+        actual = sha256_hex(read_regular(path, BLOB_BYTES_MAX))
     except OSError as error:
+        # Of anything but a regular file, such as a pipe, that it is none.
         return (
             f"the pinned file {name} is not at {path} ({error.strerror}): put it there"
         )

@@ -19,8 +19,8 @@ from ledger.daemon.diagnosis import (
     warn,
 )
 from ledger.daemon.patient import Patient, Readable
-from ledger.durable import file_system, require_local
-from ledger.errors import UsageError
+from ledger.durable import file_system, require_local, require_no_pipe
+from ledger.errors import UncheckableError, UsageError
 from ledger.store import DURABLE, settings_of, sqlite_version
 
 # SQLite 3.7.0 to 3.51.2 can lose committed data when two connections reset a WAL.
@@ -143,6 +143,7 @@ def lock(patient: Patient) -> Diagnosis:
     if not path.exists():
         return ok("lock", "free")
     try:
+        require_no_pipe(path)
         with path.open("rb") as file:
             try:
                 # Shared and let go at once, so that it keeps no writer out.
@@ -151,6 +152,8 @@ def lock(patient: Patient) -> Diagnosis:
                 holder = lock_holder(path)
                 who = "another process" if holder is None else f"process {holder}"
                 return ok("lock", f"held: {who} writes to this ledger")
+    except UncheckableError as error:
+        return fail("lock", str(error), command("rm", path))
     except OSError as error:
         remedy = f"work as {user_name(path.stat().st_uid)}, whose file it is"
         if path.is_dir():

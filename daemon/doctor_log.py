@@ -13,7 +13,7 @@ from ledger.daemon.diagnosis import (
     warn,
 )
 from ledger.daemon.patient import Patient, Readable
-from ledger.durable import read_regular
+from ledger.durable import read_regular, require_no_pipe
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -87,9 +87,10 @@ def index(patient: Patient, found: Readable) -> Diagnosis:
         return ok("index", "absent: the next writer makes it")
     remedy = command("rm", *sorted(path.parent.glob(f"{path.name}*")))
     try:
+        require_no_pipe(path)
         position = index_position(path)
-    except CorruptLogError as error:
-        return warn("index", f"{error.reason}; it can be made again", remedy)
+    except (UncheckableError, CorruptLogError) as error:
+        return warn("index", f"{_why(error)}; it can be made again", remedy)
     if position is None:
         return ok("index", "of another version: the next writer makes it again")
     if position[0] < size:
@@ -113,8 +114,8 @@ def projections(patient: Patient, found: Readable) -> Diagnosis:
     remedy = command("rm", *sorted(path.parent.glob(f"{path.name}*")))
     try:
         reach = tables_reach(path)
-    except CorruptLogError as error:
-        return warn("projections", f"{error.reason}; they can be made again", remedy)
+    except (UncheckableError, CorruptLogError) as error:
+        return warn("projections", f"{_why(error)}; they can be made again", remedy)
     if reach is None:
         return ok("projections", "of another version: made again when rows are read")
     folded, event_id = reach
@@ -125,6 +126,10 @@ def projections(patient: Patient, found: Readable) -> Diagnosis:
         detail = f"at {folded} of {size}: caught up when rows are read"
         return ok("projections", detail)
     return ok("projections", f"at the head, {size}")
+
+
+def _why(error: UncheckableError | CorruptLogError) -> str:
+    return error.reason if isinstance(error, CorruptLogError) else str(error)
 
 
 def _event_id(found: Readable, seq: int) -> str:

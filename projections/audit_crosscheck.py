@@ -18,6 +18,7 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.bundle import MANIFEST, ROWS, Manifest
+from ledger.projections.bundle_files import STATEMENT_MAX, WHOLE_MAX, read_bounded
 from ledger.projections.crosscheck import Outcome, crosschecked
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
@@ -53,13 +54,13 @@ def check_crosscheck(folder: Folder, bundle: Path | None = None) -> Check:
 
 def _size(bundle: Path) -> int:
     """Return how many entries the log had when a bundle was computed."""
-    content = (bundle / MANIFEST).read_bytes()
+    content = read_bounded(bundle / MANIFEST, STATEMENT_MAX)
     return msgspec.json.decode(content, type=Manifest).size
 
 
 def published(bundle: Path) -> list[Row]:
     """Return the rows of a bundle as they stand in its file."""
-    lines = (bundle / ROWS).read_bytes().splitlines()
+    lines = read_bounded(bundle / ROWS, WHOLE_MAX).splitlines()
     return [msgspec.json.decode(line) for line in lines]
 
 

@@ -4,6 +4,7 @@ No command waits for a pipe for ever or ends in a traceback, and what is disposa
 made again instead of being believed.
 """
 
+import io
 import json
 import os
 import sqlite3
@@ -15,6 +16,8 @@ import pytest
 
 from ledger.blobs import BLOB_BYTES_MAX, BlobFolder
 from ledger.cli.app import run
+from ledger.clock import system_clock
+from ledger.daemon.journal import Journal
 from ledger.errors import CorruptLogError
 from ledger.keys.signing import new_signer
 from ledger.projections.audit import verify_ledger
@@ -22,20 +25,21 @@ from tests.console import Console
 from tests.forger import Forger
 from tests.workshop import Workshop
 
+OPENED = {
+    "template": "dispatch-pass",
+    "id": "d-1",
+    "horizon": "24h",
+    "opened_at": "now",
+    "cutoff_at": "+1h",
+    "resolve_by": "+24h",
+    "acceptance_hash": "ab" * 32,
+}
 DRAFT = {
     "type": "ResolutionRecorded",
     "author": "issuer",
     "suite": "piper-self@v1",
     "status": "PENDING",
-    "question": {
-        "template": "dispatch-pass",
-        "id": "d-1",
-        "horizon": "24h",
-        "opened_at": "now",
-        "cutoff_at": "+1h",
-        "resolve_by": "+24h",
-        "acceptance_hash": "ab" * 32,
-    },
+    "question": OPENED,
 }
 
 
@@ -57,6 +61,8 @@ def workshop(tmp_path: Path) -> Workshop:
 
 PIPES: dict[str, Callable[[Console], Path]] = {
     "clock": lambda console: console.ledger / "clock",
+    "lock": lambda console: console.ledger / "lock",
+    "index.db": lambda console: console.ledger / "index.db",
     "projections.db": lambda console: console.ledger / "projections.db",
     "the high-water mark": lambda console: next(console.home.glob("state/*/*/head")),
     "a key file": lambda console: console.ledger / "keys" / "issuer.key",
@@ -82,6 +88,25 @@ def test_a_pipe_for_a_key_is_refused_by_its_name(console: Console) -> None:
     said = console.here("append", "-", stdin='{"type":"ResolutionRecorded"}')
     assert said.code == 2
     assert "issuer.key" in said.stdout + said.stderr
+
+
+def test_a_pipe_for_a_pinned_file_is_named_and_not_waited_for(console: Console) -> None:
+    text = console.must("suite", "new", "pinning", "--track", "self").stdout
+    file = console.home / "pinning.toml"
+    file.write_text(f'{text}\n[pins]\n"run.sh" = "{"ab" * 32}"\n')
+    os.mkfifo(console.home / "run.sh")
+    checked = console.here("suite", "check", file)
+    assert (checked.code, "run.sh" in checked.stderr) == (0, True)
+    refused = console.here("suite", "freeze", file)
+    assert (refused.code, "run.sh" in refused.stderr) == (2, True)
+
+
+def test_a_pipe_for_the_daemon_s_log_is_named_and_not_waited_for(
+    console: Console,
+) -> None:
+    os.mkfifo(console.ledger / "daemon.log")
+    refused = console.here("daemon", "start")
+    assert (refused.code, "daemon.log" in refused.stderr) == (3, True)
 
 
 def test_a_blob_that_is_longer_than_a_blob_may_be_is_not_read(tmp_path: Path) -> None:
@@ -320,3 +345,25 @@ def test_json_steers_no_terminal_and_is_the_same_value(console: Console) -> None
     assert shown.objects[-1]["payload"]["note"] == STEERING
     assert not any(char in shown.stdout for char in STEERING.replace(" ", "")[0:1])
     assert all(line.isprintable() for line in shown.stdout.splitlines())
+
+
+@pytest.mark.parametrize("form", ["metrics", "targetspace"])
+def test_rows_in_others_formats_steer_no_terminal(console: Console, form: str) -> None:
+    at = {"opened_at": "-3h", "cutoff_at": "-1h"}
+    question = {**OPENED, **at, "id": "d-2", "target": STEERING}
+    assert console.append({**DRAFT, "question": question}).code == 0
+    by = ("--by", "target") if form == "metrics" else ()
+    shown = console.here("export", "-", "--format", form, *by)
+    assert shown.code == 0
+    assert all(line.isprintable() for line in shown.stdout.splitlines())
+    if form == "metrics":
+        assert any(STEERING in point["path"] for point in shown.objects)
+
+
+def test_a_journal_s_lines_are_utf_8_and_steer_no_terminal() -> None:
+    written = io.StringIO()
+    half = os.fsdecode(b"n\xff")
+    Journal(written, system_clock).warn("inbox-file", name=STEERING, kept_as=[half])
+    assert written.getvalue().rstrip("\n").isprintable()
+    noted = json.loads(written.getvalue().encode("utf-8"))
+    assert (noted["name"], noted["kept_as"]) == (STEERING, [r"n\udcff"])
