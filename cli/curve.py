@@ -116,8 +116,11 @@ def _print(found: dict[str, Any]) -> None:
     )
     if found["curve"] is None:
         render.line(f"no curve: {found['reason']}")
+    else:
+        render.table(_HEADS, _lines(found))
+    render.facts([("labels", " ".join(found["labels"]) or None)])
+    if found["curve"] is None:
         return
-    render.table(_HEADS, _lines(found))
     if not found["is_enough"]:
         render.note("a sketch: fewer units of a class than statistics.min_curve")
 

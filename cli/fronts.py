@@ -19,12 +19,13 @@ def print_fronts(found: list[dict[str, Any]]) -> None:
         scores = [each["score"] for each in part["columns"]]
         heads = [f"{each['score']} ({each['better']})" for each in part["columns"]]
         render.table(
-            ("forecaster", *heads, "front"),
+            ("forecaster", *heads, "front", "labels"),
             [
                 (
                     name,
                     *(shown(cells[score] or {"value": None}) for score in scores),
                     part["beside"].get(name) or name in part["front"],
+                    " ".join(part["labels"][name]),
                 )
                 for name, cells in part["cells"].items()
             ],

@@ -15,7 +15,7 @@ import msgspec
 from ledger.cli.import_report import UnfitError
 from ledger.clock import instant_text
 from ledger.index import Index
-from ledger.unit import Chain, Link, Standing, Unit, unit_name
+from ledger.unit import Asked, Chain, Link, Record, Unit, unit_name
 
 Draft = dict[str, Any]
 DEFERRED_BYTES_IN_MEMORY = 1 << 20
@@ -42,17 +42,16 @@ class Memory:
         other = self.called(suite, alias) if alias else None
         unit = other or self._index.named(name)
         if unit is not None:
-            if (unit.name, unit.question_hash) != (name, identity):
+            if (unit.name, unit.question({}).question_hash) != (name, identity):
                 raise UnfitError("question-differs", question["id"])
             return unit, False
-        unit = Unit(
-            name=name,
-            suite=suite,
-            template=question["template"],
+        asked = Asked(
             question_hash=identity,
             resolve_by=datetime.fromisoformat(question["resolve_by"]),
             answers=tuple(question.get("answers", ())),
         )
+        template = question["template"]
+        unit = Unit(name=name, suite=suite, template=template, asked=[asked])
         self._put(unit)
         if alias:
             self._index.put_question(unit, alias)
@@ -88,11 +87,11 @@ class Memory:
         Raises `UnfitError` for another outcome than the one that was taken.
         """
         identity = digest(said)
-        if unit.standing is None:
-            unit.standing = Standing(identity, "", said["status"])
+        if not unit.records:
+            unit.records.append(Record(identity, "", said["status"]))
             self._put(unit)
             return True
-        if unit.standing.event_id != identity:
+        if unit.records[0].event_id != identity:
             what = said.get("outcome", said["status"])
             raise UnfitError("outcome-differs", f"{what} for {unit.name}")
         return False

@@ -106,7 +106,7 @@ def _answers(
     unit = state.unit_of(suite, str(fields.get("question_hash")))
     unit = unit or state.units.named(unit_name(suite, *names))
     if unit is not None:
-        return unit.answers, None
+        return unit.question(state.lost).answers, None
     own = named.get("answers")
     return tuple(map(str, own)) if isinstance(own, list) else (), None
 

@@ -98,7 +98,7 @@ def rows(
         entry_of(explain)
     columns = columns_of(several(front))
     groupings = [*several(by), *([_grouping(part)] if part else ())]
-    found, waiting = _read(ledger, suite, forecaster, slot, groupings)
+    found, waiting, stolen = _read(ledger, suite, forecaster, slot, groupings)
     if part is not None:
         found = [row for row in found if row["slice"] == part]
         if not found:
@@ -116,6 +116,7 @@ def rows(
     else:
         print_rows(found)
         _tell_waiting(waiting)
+        _tell_stolen(stolen)
 
 
 def _read(
@@ -124,9 +125,12 @@ def _read(
     forecaster: str | None,
     slot: str | None,
     groupings: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the rows, and how many units of each suite are not counted yet."""
-    from ledger.projections.agenda import undeclared
+) -> tuple[list[dict[str, Any]], dict[str, int], dict[str, int]]:
+    """Return the rows, and how many units of each suite they do not count.
+
+    First those that are not counted yet, then those that only thieves opened.
+    """
+    from ledger.projections.agenda import stolen, undeclared
     from ledger.projections.stored import open_report
 
     with reading(ledger) as (folder, reader):
@@ -146,7 +150,8 @@ def _read(
                 name: undeclared(report.tables.connection, name, of_suite["as_of"])
                 for name, (of_suite, *_) in groupby(found, lambda row: row["suite"])
             }
-    return found, waiting
+            never = {name: stolen(report.tables.connection, name) for name in waiting}
+    return found, waiting, never
 
 
 def _tell_waiting(waiting: dict[str, int]) -> None:
@@ -156,6 +161,13 @@ def _tell_waiting(waiting: dict[str, int]) -> None:
         units = "1 unit is" if count == 1 else f"{count:,} units are"
         cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
         render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
+
+
+def _tell_stolen(stolen: dict[str, int]) -> None:
+    for name, count in stolen.items():
+        if count:
+            units = "1 unit is" if count == 1 else f"{count:,} units are"
+            render.note(f"{name}: {units} not counted: opened by compromised keys only")
 
 
 def _grouping(part: str) -> str:

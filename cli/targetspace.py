@@ -125,7 +125,10 @@ class Instances:
                 "question-differs", f"{record.task_id}: {record.task_type}"
             )
         answers = set(record.answer_space)
-        if answers != set(unit.answers) or record.observed_answer not in answers:
+        if (
+            answers != set(unit.question({}).answers)
+            or record.observed_answer not in answers
+        ):
             raise UnfitError(
                 "answers-differ", f"{record.task_id}: {record.observed_answer}"
             )

@@ -235,10 +235,11 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
         asked = codec.question_hash(self.question)
         known = unit_of(writer.state, self.suite, self.question)
         if known is not None:
-            if known.question_hash != asked:
+            question_hash = known.question(writer.state.lost).question_hash
+            if question_hash != asked:
                 msg = (
                     f"{known.called} is open already, with the question "
-                    f"{known.question_hash}: seal on that one"
+                    f"{question_hash}: seal on that one"
                 )
                 raise RefusedError("already-open", msg)
             return self.seals
@@ -254,9 +255,10 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unit_of(state: State, suite: str, question: Question) -> Unit | None:
-    """Return the unit of a question's name, if it is known."""
+    """Return the unit of a question's name, if it is open: not by thieves alone."""
     name = unit_name(suite, question.template, question.id, question.horizon)
-    return state.units.named(name)
+    unit = state.units.named(name)
+    return unit if unit is not None and unit.is_asked(state.lost) else None
 
 
 def found_unit(state: State, suite: str, name: str) -> Found | None:
@@ -265,13 +267,14 @@ def found_unit(state: State, suite: str, name: str) -> Found | None:
     unit = state.units.named(name)
     if unit is None:
         return None
+    question, standing = unit.question(state.lost), unit.standing(state.lost)
     return Found(
-        question_hash=unit.question_hash,
+        question_hash=question.question_hash,
         suite_hash=frozen.suite_hash,
-        status=None if unit.standing is None else unit.standing.status,
-        record=None if unit.standing is None else unit.standing.event_id,
-        acceptance_hash=unit.acceptance_hash,
-        answers=unit.answers,
+        status=None if standing is None else standing.status,
+        record=None if standing is None else standing.event_id,
+        acceptance_hash=question.acceptance_hash,
+        answers=question.answers,
         chains={
             name: chain.end(state.lost).event_id for name, chain in unit.chains.items()
         },
@@ -291,13 +294,14 @@ def proposed(state: State, openings: Openings, asked: Asked) -> dict[str, object
     question = openings.question(asked)
     frozen = require_suite(state, opening.suite)
     unit = unit_of(state, opening.suite, question)
+    known = None if unit is None else unit.question(state.lost).question_hash
     opens = msgspec.Raw(canonical.encode(question)) if unit is None else None
     return {
         "ledger": state.ledger,
         "suite": opening.suite,
         "suite_hash": frozen.suite_hash,
         "question": opens,
-        "question_hash": unit.question_hash if unit else codec.question_hash(question),
+        "question_hash": known or codec.question_hash(question),
         "unit": None if unit is None else found_unit(state, opening.suite, unit.name),
     }
 

@@ -106,12 +106,17 @@ class Drafts:
         if cls is ResolutionRecorded:
             if amends:
                 made_at = fields.get("created_at", now)
-                fields["supersedes"] = _standing(unit, made_at)
-            _supersede_pending(fields, unit)
+                fields["supersedes"] = _standing(unit, state, made_at)
+            _supersede_pending(fields, unit, state)
             return fields
         fields.setdefault("suite_hash", frozen.suite_hash)
         if probabilities:
-            answers = unit.answers if unit else _answers(fields, frozen)
+            asked = str(fields.get("question_hash"))
+            answers = (
+                unit.known_as(asked, state.lost).answers
+                if unit
+                else _answers(fields, frozen)
+            )
             fields["probabilities"] = _vector(probabilities, answers)
         if cls is ForecastUpdated and "parent" not in fields:
             fields["parent"] = _end_of_chain(fields, unit, state)
@@ -136,7 +141,7 @@ class Drafts:
         else:
             asked = self._named(naming, cls, frozen, state)
         if isinstance(asked, Unit):
-            fields["question_hash"] = asked.question_hash
+            fields["question_hash"] = asked.question(state.lost).question_hash
             return
         fields["question"] = asked
         if cls is not ForecastSealed:
@@ -259,12 +264,12 @@ def _vector(given: object, answers: tuple[str, ...]) -> dict[str, str]:
     return vector(given, answers)
 
 
-def _supersede_pending(fields: Fields, unit: Unit | None) -> None:
+def _supersede_pending(fields: Fields, unit: Unit | None, state: State) -> None:
     """Name the PENDING record that a first outcome follows; amendments name theirs.
 
     One that opens a unit follows nothing: written a second time it is the same event.
     """
-    standing = None if unit is None else unit.standing
+    standing = None if unit is None else unit.standing(state.lost)
     is_outcome = fields.get("status") != "PENDING"
     if standing is None or standing.status != "PENDING" or not is_outcome:
         return
@@ -272,12 +277,12 @@ def _supersede_pending(fields: Fields, unit: Unit | None) -> None:
         fields["supersedes"] = standing.event_id
 
 
-def _standing(unit: Unit | None, made_at: object) -> str:
+def _standing(unit: Unit | None, state: State, made_at: object) -> str:
     """Return the id of the record that stands, which an amendment was made after.
 
     So a history that is appended a second time does not amend its own end.
     """
-    standing = None if unit is None else unit.standing
+    standing = None if unit is None else unit.standing(state.lost)
     if standing is None:
         what = f"is {STANDING}, and nothing is recorded of the unit yet"
         raise unfit("supersedes", what, "leave it out")

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS frozen(seq INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
     size INTEGER, root BLOB, format INTEGER, frozen INTEGER) STRICT;
 """
-_FORMAT = 5  # of the tables and the blobs in `units`; another one means: replay
+_FORMAT = 6  # of the tables and the blobs in `units`; another one means: replay
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
 

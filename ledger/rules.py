@@ -49,11 +49,11 @@ def check(state: State, recorded: Recorded) -> Place | None:
     _check_created(state.charter, recorded)
     match event:
         case ForecastSealed():
-            return check_seal(state, event)
+            return check_seal(state, recorded)
         case ForecastUpdated():
-            return check_update(state, event, recorded.received_at)
+            return check_update(state, recorded)
         case ResolutionRecorded():
-            return check_resolution(state, event, role, recorded.received_at)
+            return check_resolution(state, recorded, role)
         case SuiteFrozen():
             check_frozen(state, event, recorded.seq)
             return None

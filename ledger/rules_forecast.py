@@ -4,32 +4,38 @@ from datetime import datetime
 from decimal import Decimal
 
 from ledger.clock import HOUR_SECONDS, instant_text, span
+from ledger.entry import Recorded
 from ledger.errors import RefusedError
 from ledger.events import Forecast, ForecastSealed, ForecastUpdated, Quantity
 from ledger.rules_question import place_of, require_suite
 from ledger.state import FrozenSuite, State
-from ledger.unit import Chain, Place, Unit
+from ledger.unit import Asked, Chain, Place, Unit
 
 
-def check_seal(state: State, event: ForecastSealed) -> Place:
+def check_seal(state: State, recorded: Recorded) -> Place:
     """Refuse a first vector that its suite, question or answers do not allow."""
+    event = recorded.event
+    assert isinstance(event, ForecastSealed)
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
     question = event.question
-    place = place_of(state, frozen, question, event.question_hash, "forecaster")
-    answers = place.unit.answers
+    place = place_of(state, frozen, recorded, "forecaster")
+    answers = place.unit.known_as(place.question_hash, state.lost).answers
     if question is not None:
         answers = frozen.templates[question.template].answers or question.answers
     _check_vector(frozen, event, answers)
     return place
 
 
-def check_update(state: State, event: ForecastUpdated, received_at: datetime) -> Place:
+def check_update(state: State, recorded: Recorded) -> Place:
     """Refuse an update that does not attach to the end of its own chain."""
+    event = recorded.event
+    assert isinstance(event, ForecastUpdated)
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
-    place = place_of(state, frozen, None, event.question_hash, "forecaster")
+    place = place_of(state, frozen, recorded, "forecaster")
     unit = place.unit
+    asked = unit.known_as(place.question_hash, state.lost)
     chain = _require_chain(state, unit, event)
     parent = chain.end(state.lost)
     if event.created_at < parent.created_at:
@@ -41,8 +47,9 @@ def check_update(state: State, event: ForecastUpdated, received_at: datetime) ->
     if event.opens is not None or event.salt is not None:
         opens = chain.hidden.get(event.opens or "")
         is_closed = opens is not None and opens.is_closed(state.lost)
-        _check_reveal(frozen, unit, event, received_at, is_closed=is_closed)
-    _check_vector(frozen, event, unit.answers)
+        _check_reveal(event, is_closed=is_closed)
+        _check_in_time(frozen, unit.question(state.lost), recorded.received_at)
+    _check_vector(frozen, event, asked.answers)
     return place
 
 
@@ -63,22 +70,18 @@ def _require_chain(state: State, unit: Unit, event: ForecastUpdated) -> Chain:
     return chain
 
 
-def _check_reveal(
-    frozen: FrozenSuite,
-    unit: Unit,
-    event: ForecastUpdated,
-    received_at: datetime,
-    *,
-    is_closed: bool,
-) -> None:
+def _check_reveal(event: ForecastUpdated, *, is_closed: bool) -> None:
     if event.opens is None or event.salt is None or event.commitment is not None:
         msg = "a reveal has opens, salt and probabilities, and no commitment of its own"
         raise RefusedError("reveal-incomplete", msg)
     if not is_closed:
         msg = f"{event.opens} is no hidden forecast of {event.forecaster} that is still closed"
         raise RefusedError("nothing-to-open", msg)
+
+
+def _check_in_time(frozen: FrozenSuite, asked: Asked, received_at: datetime) -> None:
     hours = frozen.manifest.reveal_by_hours
-    if received_at - unit.resolve_by > span(hours * HOUR_SECONDS):
+    if received_at - asked.resolve_by > span(hours * HOUR_SECONDS):
         msg = f"a hidden forecast may be opened until {hours} h after resolve_by: it is later"
         raise RefusedError("reveal-too-late", msg)
 

@@ -4,12 +4,13 @@ from functools import lru_cache
 
 from ledger.clock import HOUR_SECONDS, instant_text, span
 from ledger.codec import question_hash
+from ledger.entry import Recorded
 from ledger.errors import RefusedError
-from ledger.events import Question
+from ledger.events import ForecastUpdated, Question, SuiteFrozen
 from ledger.keys.roster import Role
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
-from ledger.unit import Place, new_unit
+from ledger.unit import OPENERS, Asked, Place, Unit, unit_name
 
 
 def require_suite(state: State, suite: str) -> FrozenSuite:
@@ -23,34 +24,52 @@ def require_suite(state: State, suite: str) -> FrozenSuite:
 
 
 def place_of(
-    state: State,
-    frozen: FrozenSuite,
-    question: Question | None,
-    stated_hash: str | None,
-    role: Role,
+    state: State, frozen: FrozenSuite, recorded: Recorded, role: Role
 ) -> Place:
     """Return the unit that an event is about, a new one where the event opens it.
 
     Refuses a question that is unknown, outside its template's bounds, or brought
     by someone who may not bring it.
     """
-    suite = frozen.manifest.suite
+    suite, event = frozen.manifest.suite, recorded.event
+    assert not isinstance(event, SuiteFrozen)
+    question = None if isinstance(event, ForecastUpdated) else event.question
     if question is None:
-        return _place_by_hash(state, suite, stated_hash)
+        return _place_by_hash(state, suite, event.question_hash)
     actual = question_hash(question)
-    if stated_hash is not None and stated_hash != actual:
-        msg = f"question_hash is {stated_hash}, and the question's hash is {actual}"
+    if event.question_hash not in {None, actual}:
+        msg = f"question_hash is {event.question_hash}, and the question's hash is {actual}"
         raise RefusedError("question-hash-wrong", msg)
     template = _require_template(frozen, question)
+    asked = _asked(question, actual, template, recorded)
+    brought = asked if role in OPENERS[template.question_owner] else None
     unit = state.unit_of(suite, actual)
     if unit is not None:
-        return Place(unit, actual, is_new=False)
+        return Place(unit, actual, is_new=False, brought=brought)
     check_bounds(question, template)
-    fresh = new_unit(suite, question, actual, template.answers or question.answers)
-    unit = state.units.named(fresh.name)
-    if unit is None:
+    name = unit_name(suite, question.template, question.id, question.horizon)
+    unit = state.units.named(name)
+    # What only thieves asked is not open: whoever asks it now, opens it.
+    if unit is None or not unit.is_asked(state.lost):
         _require_may_open(state, frozen, question, actual_hash=actual, role=role)
-    return Place(unit or fresh, actual, is_new=True)
+    if unit is None:
+        fresh = Unit(name=name, suite=suite, template=template.id, asked=[asked])
+        return Place(fresh, actual, is_new=True)
+    return Place(unit, actual, is_new=True, brought=brought)
+
+
+def _asked(
+    question: Question, actual: str, template: Template, recorded: Recorded
+) -> Asked:
+    is_listed = template.question_owner == "evaluator"
+    return Asked(
+        question_hash=actual,
+        resolve_by=question.resolve_by,
+        answers=template.answers or question.answers,
+        acceptance_hash=question.acceptance_hash,
+        key=b"" if is_listed else recorded.author_key,
+        seq=recorded.seq,
+    )
 
 
 def _place_by_hash(state: State, suite: str, stated_hash: str | None) -> Place:
@@ -162,16 +181,13 @@ def _require_may_open(
             f"{suite} is superseded and opens no new questions: use the latest version"
         )
         raise RefusedError("superseded-suite", msg)
-    match template.question_owner:
-        case "evaluator":
-            allowed = is_listed
-            remedy = f"its questions are the pinned list {template.questions!r}"
-        case "issuer":
-            allowed = role == "issuer"
-            remedy = "an issuer opens its questions with a PENDING record"
-        case _:
-            allowed = role in ("forecaster", "issuer")
-            remedy = "a forecaster or an issuer brings its questions"
+    owner = template.question_owner
+    remedies: dict[str | None, str] = {
+        "evaluator": f"its questions are the pinned list {template.questions!r}",
+        "issuer": "an issuer opens its questions with a PENDING record",
+        "forecaster": "a forecaster or an issuer brings its questions",
+    }
+    allowed = is_listed if owner == "evaluator" else role in OPENERS[owner]
     if not allowed:
-        msg = f"{question.id} ({actual_hash}) is not open in {suite}/{template.id}: {remedy}"
+        msg = f"{question.id} ({actual_hash}) is not open in {suite}/{template.id}: {remedies[owner]}"
         raise RefusedError("not-the-question-owner", msg)

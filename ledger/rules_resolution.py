@@ -3,38 +3,37 @@
 from datetime import datetime
 
 from ledger.clock import instant_text
+from ledger.entry import Recorded
 from ledger.errors import RefusedError
 from ledger.events import ResolutionRecorded
 from ledger.keys.roster import Role
 from ledger.rules_question import place_of, require_suite
 from ledger.state import State
-from ledger.unit import Place, Unit
+from ledger.unit import Place, Record
 
 _REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
 
-def check_resolution(
-    state: State,
-    event: ResolutionRecorded,
-    role: Role,
-    received_at: datetime,
-) -> Place:
+def check_resolution(state: State, recorded: Recorded, role: Role) -> Place:
     """Refuse a record without authority, predecessor, reason or valid outcome."""
+    event = recorded.event
+    assert isinstance(event, ResolutionRecorded)
     frozen = require_suite(state, event.suite)
     if role == "resolver" and event.author not in frozen.manifest.resolvers:
         allowed = ", ".join(frozen.manifest.resolvers)
         msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
         raise RefusedError("not-a-resolver", msg)
-    place = place_of(state, frozen, event.question, event.question_hash, role)
-    _check_content(event, place.unit.answers, received_at)
+    place = place_of(state, frozen, recorded, role)
+    answers = place.unit.question(state.lost).answers
+    _check_content(event, answers, recorded.received_at)
     for name in event.values:
         if name not in frozen.manifest.quantities:
             msg = f"{event.suite} declares no quantity {name!r}"
             raise RefusedError("unknown-quantity", msg)
     if event.confirms is not None:
-        _check_confirmation(place.unit, event)
+        _check_confirmation(place.unit.record(event.confirms, state.lost), event)
     else:
-        _check_predecessor(place.unit, event, role)
+        _check_predecessor(place.unit.standing(state.lost), event, role)
     return place
 
 
@@ -63,14 +62,13 @@ def _check_content(
 
 
 def _check_predecessor(
-    unit: Unit,
+    standing: Record | None,
     event: ResolutionRecorded,
     role: Role,
 ) -> None:
-    standing = unit.standing
     if standing is None:
         if event.supersedes is not None:
-            msg = f"nothing is recorded yet that {event.supersedes} could be: leave it out"
+            msg = f"no record stands that {event.supersedes} could be: leave it out"
             raise RefusedError("supersedes-wrong", msg)
         return
     if event.supersedes != standing.event_id:
@@ -84,15 +82,15 @@ def _check_predecessor(
         raise RefusedError("wrong-role", msg)
 
 
-def _check_confirmation(unit: Unit, event: ResolutionRecorded) -> None:
-    confirmed = unit.records.get(event.confirms or "")
-    if confirmed is None:
+def _check_confirmation(confirmed: Record | None, event: ResolutionRecorded) -> None:
+    if confirmed is None or confirmed.status == "PENDING":
         msg = (
-            f"{event.confirms} is no record of an outcome of this unit: name one, and "
-            "neither a PENDING record nor another review"
+            f"{event.confirms} is no record of an outcome of this unit that decides "
+            "anything: name one, and no PENDING record, no other review, nothing that a "
+            "compromised key signed"
         )
         raise RefusedError("nothing-to-confirm", msg)
-    if confirmed == event.author:
+    if confirmed.author == event.author:
         msg = (
             f"{event.author} recorded {event.confirms} and cannot review its own record"
         )

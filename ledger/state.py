@@ -23,7 +23,7 @@ from ledger.events import (
 from ledger.ids import parse_version
 from ledger.keys.roster import Roster
 from ledger.suite import CharterManifest, Competitor, SuiteManifest, Template
-from ledger.unit import Chain, Hidden, Link, Place, Standing, Unit
+from ledger.unit import Chain, Hidden, Link, Place, Record, Unit
 
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Blobs = Callable[[str], bytes | None]
@@ -96,8 +96,10 @@ class State:
             return
         if place.is_new:
             self.units.put_question(place.unit, place.question_hash)
+        if place.brought is not None:
+            place.unit.ask(place.brought)
         if isinstance(event, ResolutionRecorded):
-            _apply_resolution(place.unit, recorded.event_id, event)
+            _apply_resolution(place.unit, recorded, event)
         else:
             assert isinstance(event, ForecastSealed | ForecastUpdated)
             _apply_forecast(place.unit, recorded, event)
@@ -194,13 +196,20 @@ def _open(
         chain.hidden[opens] = msgspec.structs.replace(hidden, opened=opened)
 
 
-def _apply_resolution(unit: Unit, event_id: str, event: ResolutionRecorded) -> None:
-    if event.confirms is not None:
-        return
-    unit.standing = Standing(event_id, event.author, event.status, event.created_at)
-    # What says that nothing is known yet is nothing that could be reviewed.
-    if event.status != "PENDING":
-        unit.records[event_id] = event.author
+def _apply_resolution(
+    unit: Unit, recorded: Recorded, event: ResolutionRecorded
+) -> None:
+    if event.confirms is None:
+        record = Record(
+            event_id=recorded.event_id,
+            author=event.author,
+            status=event.status,
+            created_at=event.created_at,
+            outcome=event.outcome,
+            key=recorded.author_key,
+            seq=recorded.seq,
+        )
+        unit.records.append(record)
 
 
 def require_ledger(state: State) -> CharterManifest:

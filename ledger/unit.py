@@ -10,7 +10,14 @@ import msgspec
 
 from ledger.canonical import canonical_text
 from ledger.charters import Lost, is_void
-from ledger.events import Question
+
+# Which roles bring a question, by its template's owner. An evaluator's list brings its
+# questions itself, whoever names them first.
+OPENERS: dict[str | None, tuple[str, ...]] = {
+    "evaluator": (),
+    "issuer": ("issuer",),
+    "forecaster": ("forecaster", "issuer"),
+}
 
 
 class Link(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -68,30 +75,49 @@ class Chain(msgspec.Struct, array_like=True, gc=False):
             self.seals.append(link)
 
 
-class Standing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A unit's current record: the one that the next must supersede."""
+class Asked(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A question that was brought for a unit: by whose key, and where.
 
-    event_id: str
-    author: str
-    status: str
-    # By its author's clock; None in an index that an older program wrote.
-    created_at: datetime | None = None
+    What an evaluator's list asks was brought by no key that could be lost.
+    """
 
-
-class Unit(msgspec.Struct, array_like=True, gc=False):
-    """The state of one unit; owned, and changed in place, by the fold."""
-
-    name: str
-    suite: str
-    template: str
     question_hash: str
     resolve_by: datetime
     answers: tuple[str, ...]
     acceptance_hash: str | None = None
+    key: bytes = b""
+    seq: int = 0
+
+
+class Record(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """What somebody said that became of a unit: whose key signed it, and where."""
+
+    event_id: str
+    author: str
+    status: str
+    # By its author's clock; None where nobody asks.
+    created_at: datetime | None = None
+    outcome: str | None = None
+    key: bytes = b""
+    seq: int = 0
+
+
+class Unit(msgspec.Struct, array_like=True, gc=False):
+    """The state of one unit; owned, and changed in place, by the fold.
+
+    That a key was compromised may be said at any later time. So nothing is settled
+    here: which question is asked, and which record stands, is asked with the keys
+    that are known to be lost by then.
+    """
+
+    name: str
+    suite: str
+    template: str
+    # The first question that each key brought that might, in log order.
+    asked: list[Asked]
     chains: dict[str, Chain] = {}
-    standing: Standing | None = None
-    # The records of an outcome, which a second resolver may confirm: id to author.
-    records: dict[str, str] = {}
+    # In log order, without reviews.
+    records: list[Record] = []
 
     @property
     def called(self) -> str:
@@ -99,37 +125,68 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
         _, *names = msgspec.json.decode(self.name, type=list[str])
         return "/".join(names)
 
+    def question(self, lost: Lost) -> Asked:
+        """Return the canonical question: the first that no compromised key brought.
+
+        Where only such keys did, it is the first of theirs, until somebody else asks.
+        """
+        sound = (each for each in self.asked if not is_void(lost, each.key, each.seq))
+        return next(sound, self.asked[0])
+
+    def is_asked(self, lost: Lost) -> bool:
+        """Tell whether anybody asked it whose key was not compromised by then."""
+        asked = self.question(lost)
+        return not is_void(lost, asked.key, asked.seq)
+
+    def known_as(self, question_hash: str, lost: Lost) -> Asked:
+        """Return the question of that hash if it might ever be the canonical one.
+
+        Otherwise the canonical one: it does not matter what other versions say.
+        """
+        named = (each for each in self.asked if each.question_hash == question_hash)
+        return next(named, self.question(lost))
+
+    def ask(self, asked: Asked) -> None:
+        """Take a question that somebody brought who may open the unit.
+
+        Where a key's first is void, what it brought after that is void too.
+        """
+        if all(each.key != asked.key for each in self.asked):
+            self.asked.append(asked)
+
+    def standing(self, lost: Lost) -> Record | None:
+        """Return the record that the next must supersede: the last that decides."""
+        deciding = (
+            each for each in reversed(self.records) if self._decides(each, lost)
+        )
+        return next(deciding, None)
+
+    def record(self, event_id: str | None, lost: Lost) -> Record | None:
+        """Return a record by its event id, if it decides anything."""
+        named = (each for each in self.records if each.event_id == event_id)
+        return next((each for each in named if self._decides(each, lost)), None)
+
+    def _decides(self, record: Record, lost: Lost) -> bool:
+        """Tell whether a record is no thief's, and of an answer of the question."""
+        if is_void(lost, record.key, record.seq):
+            return False
+        return record.outcome is None or record.outcome in self.question(lost).answers
+
 
 class Place(msgspec.Struct, frozen=True, gc=False):
     """Where an event belongs: its unit, and the hash of the question that it names.
 
     `is_new` says that the log has not seen this question before, so that the event
-    opens the unit, or names another version of its question.
+    opens the unit, or names another version of its question. `brought` is the
+    question, where somebody brings it who may open the unit.
     """
 
     unit: Unit
     question_hash: str
     is_new: bool
+    brought: Asked | None = None
 
 
 def unit_name(suite: str, template: str, id: str, horizon: str) -> str:  # noqa: A002
     """Return the canonical JSON array that names a unit and orders units."""
     return canonical_text([suite, template, id, horizon])
-
-
-def new_unit(
-    suite: str,
-    question: Question,
-    question_hash: str,
-    answers: tuple[str, ...],
-) -> Unit:
-    """Return the unit that a question opens."""
-    return Unit(
-        name=unit_name(suite, question.template, question.id, question.horizon),
-        suite=suite,
-        template=question.template,
-        question_hash=question_hash,
-        resolve_by=question.resolve_by,
-        answers=answers,
-        acceptance_hash=question.acceptance_hash,
-    )

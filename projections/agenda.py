@@ -72,8 +72,16 @@ def undeclared(connection: sqlite3.Connection, suite: str, as_of: str) -> int:
     Their cut-offs are ahead of it.
     """
     [count] = connection.execute(
-        "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ?",
+        "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ? AND is_spoken",
         (suite, micros(parse_instant(as_of))),
+    ).fetchone()
+    return int(count)
+
+
+def stolen(connection: sqlite3.Connection, suite: str) -> int:
+    """Return how many units no row counts since only compromised keys opened them."""
+    [count] = connection.execute(
+        "SELECT count(*) FROM questions WHERE suite = ? AND NOT is_spoken", (suite,)
     ).fetchone()
     return int(count)
 
@@ -100,7 +108,7 @@ def _of_suite(
     spoken = _spoken(connection, suite.name)
     is_superseded = frozen.successor(suite.name) is not None
     for row, status in enumerate(units.status.tolist()):
-        if status != PENDING:
+        if status != PENDING or not units.is_spoken[row]:
             continue
         number = int(units.number[row])
         cutoff_us, resolve_by_us = (

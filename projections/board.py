@@ -99,7 +99,7 @@ def read_board(
     last_seq, as_of_us = tables.last_entries()[suite.name]
     traits, past = read_pool(connection, suite, units)
     is_training = _read_training(connection, suite, units)
-    is_declared = units.cutoff_us <= as_of_us
+    is_declared = units.are_declared(as_of_us)
     outcome = np.where(is_training, -1, units.outcome)
     vectors = _read_vectors(connection, suite, units)
     return Board(

@@ -65,11 +65,17 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     vectors: Integers
     records: Integers
     resolved_seq: Integers
+    is_spoken: Flags
+
+    def are_declared(self, as_of_us: int) -> Flags:
+        """Mark the units whose cut-off is past, and that not only thieves opened."""
+        declared: Flags = (self.cutoff_us <= as_of_us) & self.is_spoken
+        return declared
 
 
 _NUMBERS = (
     "number cutoff_us resolve_by_us end_us own_seq own_us own_eligible reviews vectors "
-    "records resolved_seq"
+    "records resolved_seq is_spoken"
 )
 _TRAITS = "template horizon target cluster slot tags"
 _TEXTS = f"{_TRAITS} answers status outcome"
@@ -78,7 +84,7 @@ _SQL = f"""SELECT unit, cutoff_us, resolve_by_us,
     ifnull(own_us, {NEVER}), own_eligible, reviews, vectors,
     (SELECT count(*) FROM resolutions r WHERE r.unit = q.unit AND NOT r.is_review
         AND r.status <> 'PENDING'), ifnull(resolved_seq, {NEVER}),
-    template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''), answers,
+    is_spoken, template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''), answers,
     status, ifnull(outcome, ''), identity
     FROM questions q WHERE suite = ? ORDER BY identity"""  # noqa: S608 - a constant
 
@@ -154,6 +160,7 @@ def _units(
         **{
             **{name: found[name] for name in kept},
             "own_eligible": found["own_eligible"] > 0,
+            "is_spoken": found["is_spoken"] > 0,
         },
     )
 
@@ -206,6 +213,7 @@ def _silent(name: str, question: Question, answers: tuple[str, ...]) -> Cells:
         0,
         0,
         NEVER,
+        1,
         *asked,
         *named,
         canonical_text(answers),

@@ -21,6 +21,7 @@ from ledger.projections.entrants import Entrant, Field
 from ledger.projections.exact import dec12
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
+from ledger.projections.labels import LABELS, labels
 from ledger.projections.measures import BRIER
 from ledger.projections.paired import SignFlip, paired
 from ledger.projections.parts import BUDGET, TIER, Part, Parts
@@ -35,6 +36,7 @@ from ledger.suite_table import listed
 Shown = dict[str, Any]
 # Which scores are losses: there a lower one is better.
 _LOSSES = {*BRIER, "log_loss"}
+NO_INTERVAL = "no_interval"
 
 
 class Pair(NamedTuple):
@@ -66,7 +68,11 @@ def compared(
     inference = Inference(manifest)
     for part in Parts(field.board, by).of(entered[0].competitor, []):
         pair = _pair(field, entered, part)
-        yield {"suite": manifest.suite, "slot": chosen, **_compared(pair, inference)}
+        yield {
+            "suite": manifest.suite,
+            "slot": chosen,
+            **_compared(pair, inference, chosen),
+        }
 
 
 def _competitor(field: Field, name: str) -> Competitor:
@@ -86,7 +92,7 @@ def _pair(field: Field, entered: Sequence[Entrant], part: Part) -> Pair:
     return Pair(one, other, part, part.units[both[part.units]])
 
 
-def _compared(pair: Pair, inference: Inference) -> Shown:
+def _compared(pair: Pair, inference: Inference, slot: str) -> Shown:
     one, other = (Ground(each, each.cohort(pair.units)) for each in pair[:2])
     alone = [len(each.scored) - len(pair.units) for each in pair[:2]]
     shown: Shown = {
@@ -99,7 +105,7 @@ def _compared(pair: Pair, inference: Inference) -> Shown:
         "targets": one.target.size,
         "cohort_hash": one.cohort.hash,
         "unmatched_timing": _apart(one, other),
-        "labels": _labels(pair, one, inference),
+        "labels": _labels(pair, one, inference, slot),
         "wins": _wins(one, other),
         "differences": {
             name: _difference(one, other, inference, name, column)
@@ -122,22 +128,27 @@ def _side(about: Sample, alone: int) -> Shown:
     }
 
 
-def _labels(pair: Pair, ground: Ground, inference: Inference) -> list[str]:
-    """Return what a reader must know, in the words of rows' own labels.
+def _labels(pair: Pair, ground: Ground, inference: Inference, slot: str) -> list[str]:
+    """Return what a reader must know: all that either side's own row is labelled.
 
-    Against an oracle nobody claims anything: it knows what no forecaster can know.
+    What is small of the units that both forecast is small here, though neither side's
+    row is. Against an oracle nobody claims anything: it knows what no forecaster can.
     """
-    manifest = ground.sample.board.suite.manifest
-    layers = {each.entrant.competitor.layer for each in pair[:2]}
+    statistics = ground.sample.board.suite.manifest.statistics
     deserved = {
-        "exploratory": manifest.run_class == "exploratory",
-        "claimed": ground.sample.board.suite.is_claimed,
-        "oracle": "oracle" in layers,
-        "few_clusters": ground.cluster.size < manifest.statistics.few_clusters,
-        "single_cluster": ground.cluster.size == 1,
-        "no_interval": not inference.has_clusters(ground),
+        label
+        for side in pair[:2]
+        for counts in [count(side)]
+        for label in labels(side, pair.part, counts, coverage(side, counts), slot)
     }
-    return [label for label, is_deserved in deserved.items() if is_deserved]
+    here = {
+        "small_sample": ground.size < statistics.min_slice,
+        "few_clusters": ground.cluster.size < statistics.few_clusters,
+        "single_cluster": ground.cluster.size == 1,
+        NO_INTERVAL: not inference.has_clusters(ground),
+    }
+    deserved |= {label for label, is_deserved in here.items() if is_deserved}
+    return [label for label in (*LABELS, NO_INTERVAL) if label in deserved]
 
 
 def _apart(one: Ground, other: Ground) -> int:

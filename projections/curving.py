@@ -8,8 +8,11 @@ from typing import Any
 from ledger.projections.cohort import EMPTY, NOT_DECLARED
 from ledger.projections.corp import Corp, corp
 from ledger.projections.corp_bands import Place, confidence_band, consistency_band
+from ledger.projections.counts import count
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference
+from ledger.projections.labels import labels
+from ledger.projections.rates import coverage
 from ledger.projections.rng import WORDS_OF_A_STREAM_MAX, row_seed
 from ledger.projections.subjects import Subject
 
@@ -26,12 +29,14 @@ def curve(subject: Subject, inference: Inference) -> Shown:
     """
     about, part, slot = subject
     ground = Ground(about, about.cohort(about.scored))
+    counted = count(about)
     shown: Shown = {
         "suite": about.board.suite.name,
         "forecaster": about.entrant.competitor.name,
         "horizon": part.horizon,
         "slot": slot,
         "slice": part.slice,
+        "labels": labels(about, part, counted, coverage(about, counted), slot),
         "n": ground.size,
         "clusters": ground.cluster.size,
         "cohort_hash": ground.cohort.hash,

@@ -26,12 +26,17 @@ from ledger.projections.grouping import (
     Facts,
     Group,
 )
+from ledger.projections.openings import canonical
 from ledger.projections.payloads import Evidence, Payload, Question, read_whole
 from ledger.projections.suites import Frozen, SuiteVersion
 
 
 class Units(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One row a unit. `number` is the position of its first event."""
+    """One row a unit. `number` is the position of its first event.
+
+    `is_spoken` is false where only compromised keys ever opened it, and nobody else
+    said what became of it: such a unit is none of the suite's.
+    """
 
     number: Integers
     suites: list[SuiteVersion]
@@ -41,6 +46,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identities: list[str]
     answers: list[tuple[str, ...]]
     is_claimed: Flags
+    is_spoken: Flags
     opened_us: Integers
     cutoff_us: Integers
     resolve_by_us: Integers
@@ -88,6 +94,7 @@ class Records(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasons: Sequence[str | None]
     counts: Flags
     is_review: Flags
+    is_heard: Flags
     is_compromised: Flags
     is_pending: Flags
     is_of_other_question: Flags
@@ -130,31 +137,29 @@ def gather(groups: Sequence[Group], frozen: Frozen) -> Docket:
 
 
 def _units(groups: Sequence[Group], frozen: Frozen) -> Units:
-    questions = [_question(group) for group in groups]
     suites = [_suite(group, frozen) for group in groups]
+    asked = [
+        canonical(group, suite, frozen.charters)
+        for group, suite in zip(groups, suites, strict=True)
+    ]
+    questions = [each.question for each in asked]
     return Units(
         number=integers([group.first_seq for group in groups]),
         suites=suites,
         questions=questions,
-        question_hashes=[group.question_hash for group in groups],
-        other_questions=[group.others for group in groups],
+        question_hashes=[each.question_hash for each in asked],
+        other_questions=[each.others for each in asked],
         identities=[group.identity or "" for group in groups],
         answers=[
             suite.templates[question.template].answers or question.answers
             for suite, question in zip(suites, questions, strict=True)
         ],
         is_claimed=flags([suite.is_claimed for suite in suites]),
+        is_spoken=flags([each.is_spoken for each in asked]),
         opened_us=instants_us([question.opened_at for question in questions]),
         cutoff_us=instants_us([question.cutoff_at for question in questions]),
         resolve_by_us=instants_us([question.resolve_by for question in questions]),
     )
-
-
-def _question(group: Group) -> Question:
-    if group.question is None:
-        msg = f"nothing before it brought question {group.question_hash}"
-        raise CorruptLogError(msg, seq=group.first_seq)
-    return group.question
 
 
 def _suite(group: Group, frozen: Frozen) -> SuiteVersion:
@@ -203,6 +208,11 @@ def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Reco
     unit, column = _columns(facts, RECORD_FACTS)
     is_review = flags(column["is_review"])
     is_compromised = _compromised(column["entry"], frozen)
+    counts = ~(is_review | is_compromised)
+    is_heard = is_review & ~is_compromised
+    if frozen.charters.compromised:
+        counts &= _answered(column["outcome"], units, unit)
+        is_heard &= _of_what_counts(column["entry"], is_review, counts)
     bars = [question.acceptance_hash for question in units.questions]
     states_bar = flags([bar is not None for bar in column["bar"]])
     return Records(
@@ -212,8 +222,9 @@ def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Reco
         statuses=column["status"],
         outcomes=column["outcome"],
         reasons=column["reason"],
-        counts=~(is_review | is_compromised),
+        counts=counts,
         is_review=is_review,
+        is_heard=is_heard,
         is_compromised=is_compromised,
         is_pending=flags([status == "PENDING" for status in column["status"]]),
         is_of_other_question=_differ(
@@ -235,6 +246,36 @@ def _differ(
     return flags(
         [text != of_unit[row] for text, row in zip(stated, unit.tolist(), strict=True)]
     )
+
+
+def _answered(outcomes: Sequence[str | None], units: Units, unit: Integers) -> Flags:
+    """Mark the records whose outcome the canonical question has as an answer.
+
+    The door let no others in; but what was canonical then may have been a thief's.
+    """
+    return flags(
+        [
+            outcome is None or outcome in units.answers[row]
+            for outcome, row in zip(outcomes, unit.tolist(), strict=True)
+        ]
+    )
+
+
+def _of_what_counts(
+    entries: Sequence[Payload], is_review: Flags, counts: Flags
+) -> Flags:
+    """Mark the reviews of records that count."""
+    heard = np.zeros(len(entries), dtype=np.bool_)
+    rows = np.flatnonzero(is_review).tolist()
+    if rows:
+        counting = {
+            entries[row].event_id.hex() for row in np.flatnonzero(counts).tolist()
+        }
+        for row in rows:
+            review = read_whole(entries[row].payload)
+            assert isinstance(review, ResolutionRecorded)
+            heard[row] = review.confirms in counting
+    return heard
 
 
 def _compromised(entries: Sequence[Payload], frozen: Frozen) -> Flags:

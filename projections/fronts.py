@@ -74,6 +74,7 @@ def _front(rows: list[Row], columns: Sequence[Column]) -> Shown:
             }
             for row in rows
         },
+        "labels": {row["forecaster"]: row["labels"] for row in rows},
         "front": list(found.front),
         "beside": {name: why for name, why in beside.items() if why} | undefined,
     }

@@ -42,7 +42,7 @@ _AMENDABLE = ("status", "outcome", "values", "started_at", "published_at")
 _SENTENCES = {
     eligibility.COMPROMISED: "{who} signed with a key that was compromised by then",
     eligibility.OTHER_SUITE: "{who} names another suite_hash than the frozen suite's",
-    eligibility.OTHER_QUESTION: "{who} speaks of another question than the unit's first",
+    eligibility.OTHER_QUESTION: "{who} speaks of another question than the unit's",
     eligibility.DUPLICATE: "{who} had sealed this unit before: the first counts",
     eligibility.LATE: "{who} sealed at {moment}, after the cut-off {cutoff}",
     eligibility.AFTER_START: "{who} sealed at {moment}, and work started at {started}",

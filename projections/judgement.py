@@ -113,6 +113,7 @@ def _questions(hearing: Hearing) -> Columns:
         "opened_us": units.opened_us.tolist(),
         "cutoff_us": units.cutoff_us.tolist(),
         "resolve_by_us": units.resolve_by_us.tolist(),
+        "is_spoken": units.is_spoken.astype(np.int64).tolist(),
         "status": ["PENDING" if row < 0 else statuses[row] for row in standing],
         "outcome": ["" if row < 0 else outcomes[row] or "" for row in standing],
         "resolved_seq": taken(docket.records.seq, now.record).tolist(),
@@ -136,10 +137,12 @@ def _own_places(
 ) -> tuple[Integers, Integers, Integers]:
     """Return where a computed competitor forecasts each unit, when, and if in time.
 
-    That is the first PENDING record or, without one, the first vector.
+    That is the first PENDING record or, without one, the first vector; what a
+    compromised key signed is neither.
     """
     records, forecasts, size = docket.records, docket.forecasts, len(now.record)
-    first = first_of_each(size, forecasts.unit, np.arange(len(forecasts.seq)))
+    vectors = np.flatnonzero(~(forecasts.is_compromised | forecasts.is_reveal))
+    first = first_of_each(size, forecasts.unit, vectors)
     moment = np.where(
         docket.units.is_claimed[records.unit], records.created_us, records.received_us
     )

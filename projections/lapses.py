@@ -84,7 +84,7 @@ def lapsed(
 
 # The conditions are spelled as in `tables.PARTIAL_INDEXES`, so that these are used.
 _UNFORECAST = """SELECT q.unit, q.identity, q.cutoff_us FROM questions q
-    WHERE q.vectors = 0 AND q.suite = ? AND q.cutoff_us <= ? AND NOT EXISTS
+    WHERE q.vectors = 0 AND q.suite = ? AND q.cutoff_us <= ? AND q.is_spoken AND NOT EXISTS
         (SELECT 1 FROM findings x WHERE x.seq = q.unit AND x.rule = ?)"""
 _UNOPENED = """SELECT f.seq, f.unit, f.forecaster, q.identity, q.resolve_by_us
     FROM forecasts f JOIN questions q USING (unit)

@@ -22,7 +22,9 @@ KINDS = ("initial", "update", "duplicate", "reveal")
 class Lineage(msgspec.Struct, frozen=True, kw_only=True):
     """One row a forecast event: what it is in its chain, and what it follows.
 
-    `parent` is the position of the chain's last vector before it. `revealed` is,
+    `parent` is the position of the vector that its payload names: the chain's last
+    before it, as it was by then; a theft that becomes known later may move the chain
+    and changes nobody's words. `revealed` is,
     for a hidden vector, the row of the reveal that opens it; -1 for any other.
     `is_unfaithful` marks reveals that show another vector than was committed to.
     """
@@ -49,6 +51,8 @@ def lineage(docket: Docket) -> Lineage:
     last = np.maximum.accumulate(np.where(ordered <= UPDATE, position, 0))
     follows = (ordered == UPDATE) | (ordered == REVEAL)
     parent[order[follows]] = forecasts.seq[order[last[position[follows] - 1]]]
+    if forecasts.is_compromised.any():
+        _name_parents(forecasts, follows[np.argsort(order)], parent)
     shown = _shown(forecasts)
     return Lineage(
         kind=kind,
@@ -68,6 +72,20 @@ def _chain_starts(forecasts: Forecasts, order: Integers) -> Flags:
     _, first = np.unique(chain[sound], return_index=True)
     starts[sound[first]] = True
     return starts
+
+
+def _name_parents(forecasts: Forecasts, follows: Flags, parent: Integers) -> None:
+    """Say which vectors those name that follow, on units where a thief forecast."""
+    stolen = np.unique(forecasts.unit[forecasts.is_compromised])
+    is_among = np.isin(forecasts.unit, stolen)
+    seq = {
+        forecasts.entries[row].event_id.hex(): forecasts.seq[row]
+        for row in np.flatnonzero(is_among).tolist()
+    }
+    for row in np.flatnonzero(is_among & follows).tolist():
+        event = forecasts.event(row)
+        assert isinstance(event, ForecastUpdated)
+        parent[row] = seq[event.parent]
 
 
 def _shown(forecasts: Forecasts) -> Integers:

@@ -98,7 +98,7 @@ def _competitor(field: Field, name: str) -> Competitor:
 
 def _class(board: Board, chosen: Mapping[str, str]) -> Integers:
     """Return the declared units that have every one of some values."""
-    is_in = board.units.cutoff_us <= board.as_of_us
+    is_in = board.units.are_declared(board.as_of_us)
     for grouping, value in chosen.items():
         texts = values_of(board, grouping)
         codes = [code for code, name in enumerate(texts.names) if name == value]

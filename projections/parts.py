@@ -46,7 +46,7 @@ class Parts:
         # What was set apart beforehand is always shown apart.
         wanted = (*groupings, SPLIT) if splits else groupings
         self._groupings = list(dict.fromkeys(wanted))
-        declared = np.flatnonzero(board.units.cutoff_us <= board.as_of_us)
+        declared = np.flatnonzero(board.units.are_declared(board.as_of_us))
         self._horizons: dict[str | None, Integers] = {None: declared}
         if HORIZON in self._groupings:
             self._horizons.update(_divided(declared, board.units.horizon))

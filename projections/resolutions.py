@@ -28,7 +28,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     and of the first PENDING one; -1 where there is none. `outcome_place` is where
     the first record that is not PENDING stands. `published_us` is the earliest
     publication that a record states, `started_us` the start that the latest states
-    that may. `reviews` are those that no compromised key signed.
+    that may. `reviews` are those that no compromised key signed, of records that count.
     """
 
     record: Integers
@@ -76,9 +76,7 @@ def standings(docket: Docket) -> Standings:
         published_us=least_of_each(
             size, unit[outcomes], records.published_us[outcomes]
         ),
-        reviews=np.bincount(
-            unit[records.is_review & ~records.is_compromised], minlength=size
-        ),
+        reviews=np.bincount(unit[records.is_heard], minlength=size),
     )
 
 

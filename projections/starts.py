@@ -24,12 +24,17 @@ def may_start(docket: Docket) -> Flags:
     """
     records, units = docket.records, docket.units
     events = (docket.forecasts, records)
-    opened_us = least_of_each(
-        len(units.number),
-        np.concatenate([each.unit for each in events]),
-        np.concatenate([each.received_us for each in events]),
-    )[records.unit]
-    is_first = records.seq == units.number[records.unit]
+    # What a thief said is nothing that anybody knew.
+    sound = ~np.concatenate([each.is_compromised for each in events])
+    unit = np.concatenate([each.unit for each in events])[sound]
+    opened_us, first_seq = (
+        least_of_each(len(units.number), unit, column[sound])[records.unit]
+        for column in (
+            np.concatenate([each.received_us for each in events]),
+            np.concatenate([each.seq for each in events]),
+        )
+    )
+    is_first = records.seq == first_seq
     is_bound = records.is_pending & ~is_first & ~units.is_claimed[records.unit]
     is_stated = records.started_us != NEVER
     may: Flags = is_stated & ~(is_bound & (records.started_us < opened_us))

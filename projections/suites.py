@@ -52,12 +52,15 @@ class Charters:
         self._stated: list[tuple[int, CharterManifest]] = []
         # From which position on each compromised key speaks for nobody.
         self.compromised: dict[bytes, int] = {}
+        # A name keeps its role for ever.
+        self.roles: dict[str, str] = {}
 
     def adopt(self, seq: int, manifest: CharterManifest) -> bool:
         """Put a charter in force; tell whether it voids earlier judgements."""
         if self._stated and seq <= self._stated[-1][0]:
             return False  # It was taken before; a log is read again after a fault.
         self._stated.append((seq, manifest))
+        self.roles.update({each.name: each.role for each in manifest.principals})
         known, self.compromised = self.compromised, compromised_keys(self._stated)
         return self.compromised != known
 

@@ -12,6 +12,8 @@ import msgspec
 class QuestionRow(msgspec.Struct):
     """One unit: its canonical question, and how it stands now.
 
+    `is_spoken` is 0 where only compromised keys ever opened it, and nobody else said
+    what became of it: no row counts it.
     `started_us` and `published_us` are those that bound its forecasts. `own_seq`
     is where a computed competitor forecasts it: the first PENDING record, else the
     first vector; `own_us` is that moment under the suite's chronology.
@@ -32,6 +34,7 @@ class QuestionRow(msgspec.Struct):
     opened_us: int
     cutoff_us: int
     resolve_by_us: int
+    is_spoken: int
     status: str
     outcome: str | None
     resolved_seq: int | None

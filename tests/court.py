@@ -167,8 +167,9 @@ class Court:
         """Return the id of the record that the next one must supersede."""
         unit = self.state.unit_of(SUITE, codec.question_hash(question))
         assert unit is not None
-        assert unit.standing is not None
-        return unit.standing.event_id
+        standing = unit.standing(self.state.lost)
+        assert standing is not None
+        return standing.event_id
 
     def question(self, template: str = "dispatch-pass", **changes: Any) -> Question:
         made = Question(

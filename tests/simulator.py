@@ -258,7 +258,7 @@ class History:
         asked = codec.question_hash(question)
         suite_name = changes.get("suite", self.manifest.suite)
         unit = self.state.unit_of(suite_name, asked)
-        standing = None if unit is None or unit.standing is None else unit.standing
+        standing = None if unit is None else unit.standing(self.state.lost)
         reasoned = status in ("VOID", "INVALID", "CANCELED", "CENSORED")
         event = self._event(
             ResolutionRecorded,

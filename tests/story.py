@@ -142,7 +142,7 @@ class Story:
         )
 
     def charter(self, _: int, __: str, choice: int) -> None:
-        name = ("forecaster", "rival", "resolver")[choice % 3]
+        name = ("forecaster", "rival", "resolver", "issuer")[choice % 4]
         since = {name: choice % (self.history.size() + 1)}
         self.charters += 1
         keys = {name: f"{name}#{self.charters}"}

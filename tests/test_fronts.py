@@ -89,4 +89,4 @@ def test_people_and_programs_see_it(tmp_path_factory: pytest.TempPathFactory) ->
     (found,) = console.here(*words, "--json").object
     assert found["beside"]["native"] == "undefined"
     lines = console.here(*words).stdout.splitlines()
-    assert lines[1].split() == ["forecaster", "brier", "(lower)", "front"]
+    assert lines[1].split() == ["forecaster", "brier", "(lower)", "front", "labels"]

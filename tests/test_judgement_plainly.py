@@ -27,6 +27,7 @@ from tests.story import STEPS, Step, tell
 Entry = tuple[int, datetime, bytes, str, Any]
 # The kind of each forecast event, and the rules that it breaks, by position.
 Judgement = dict[int, tuple[str, list[str]]]
+RESOLVERS = {"resolver", "reviewer"}
 
 
 def entries(history: History) -> list[Entry]:
@@ -88,9 +89,15 @@ def units_of(log: list[Entry]) -> list[list[Entry]]:
 
 def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judgement:
     claimed = history.manifest.chronology == "claimed"
-    question = unit[0][4].question
-    asked = codec.question_hash(question)
     sound = [e for e in unit if e[0] < lost.get(e[2], e[0] + 1)]
+    # Every template of these stories lets forecasters and the issuer ask.
+    brought = [
+        e[4].question
+        for e in (*sound, unit[0])
+        if getattr(e[4], "question", None) and e[4].author not in RESOLVERS
+    ]
+    question = brought[0] if brought else unit[0][4].question
+    asked = codec.question_hash(question)
     records = [
         e
         for e in sound
@@ -104,9 +111,9 @@ def judged(history: History, unit: list[Entry], lost: dict[bytes, int]) -> Judge
         if e[4].started_at
         and (
             e[4].status != "PENDING"
-            or e is unit[0]
+            or e is sound[0]
             or claimed
-            or e[4].started_at >= unit[0][1]
+            or e[4].started_at >= sound[0][1]
         )
     ]
     reveals = [e[4] for e in sound if isinstance(e[4], ForecastUpdated) and e[4].opens]

@@ -270,8 +270,9 @@ def test_a_lost_or_damaged_index_is_made_again(workshop: Workshop) -> None:
                 '["workshop@v1","dispatch-pass","dispatch-0000001","24h"]'
             )
             assert unit is not None
-            assert unit.standing is not None
-            assert unit.standing.status == "RESOLVED"
+            standing = unit.standing(writer.state.lost)
+            assert standing is not None
+            assert standing.status == "RESOLVED"
 
 
 def test_the_ledger_s_clock_never_steps_back_in_the_log(workshop: Workshop) -> None:
