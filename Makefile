@@ -7,7 +7,7 @@ PY = $(VENV)/bin/python
 PIP = $(PY) -m pip --disable-pip-version-check --quiet
 PYTHON =
 
-.PHONY: help demo test check style types bench coverage clean
+.PHONY: help demo test check style types bench soak coverage clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -37,6 +37,9 @@ bench: $(VENV)/bench ## speed, as ratios to limits and peers measured in the sam
 	$(PY) tests/bench_hook.py
 	$(PY) tests/bench_daemon.py
 
+soak: $(VENV)/soak ## kill, strike and fuzz for MINUTES=20, far beyond what the tests do
+	$(PY) -m tests.soak --minutes $(or $(MINUTES),20)
+
 coverage: $(VENV)/dev ## run the tests on one core and show the lines that none reached
 	$(PY) -m coverage run -m pytest --quiet
 	$(PY) -m coverage report
@@ -61,6 +64,11 @@ $(VENV)/dev: pyproject.toml $(PY)
 $(VENV)/bench: pyproject.toml $(PY)
 	@echo "Installing the dependencies and the peers into $(VENV) ..."
 	@$(PIP) install --editable '.[bench]'
+	@touch $@
+
+# atheris has no build for every Python; without it, what it does is skipped.
+$(VENV)/soak: $(VENV)/dev
+	-@$(PIP) install atheris
 	@touch $@
 
 # A python3 may be older than 3.11 while a newer one lies beside it, and some systems

@@ -21,7 +21,7 @@ from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
 from ledger.merkle import Tree, root_of
 from ledger.replay import StoredEvents, replay
 from ledger.state import State
-from ledger.store import Head, Store, create_store, open_store
+from ledger.store import Head, Store, create_store, legible, open_store
 from ledger.suite import CharterManifest
 from ledger.writer import Receipt, Submission, Writer
 
@@ -104,14 +104,16 @@ def open_writer(
         os.close(handle)
         raise
     watch = clock_watch(folder, clock, steady)
-    writer = _writer(folder, store, log_key, handle, watch)
+    with legible():
+        writer = _writer(folder, store, log_key, handle, watch)
     try:
         if watch.is_new:
             # Not only on close: who is killed leaves it to the next all the same.
             watch.save()
         _require_founded(writer.state, settings)
         _require_log_key(writer.state, log_key)
-        _remember(writer, mark_path(state_home, settings.ledger), store)
+        with legible():
+            _remember(writer, mark_path(state_home, settings.ledger), store)
     except BaseException:
         writer.close()
         raise

@@ -10,7 +10,7 @@ from ledger.keys.signing import SignerKey
 from ledger.writer import Submission
 from tests.workshop import Workshop, signed_bytes
 
-ODD = st.one_of(
+ODD: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(
         [None, True, False, 0, -1, 1.5, 2**53, 10**30, "", " ", "0", "1", "0.5", "0.50",
          "1e400", "-0", "NaN", "\u0000", "a\u0301", "\U0001f600", "9999-12-31T23:59:59Z",
