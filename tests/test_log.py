@@ -248,7 +248,7 @@ def test_a_log_of_another_root_at_the_remembered_size_is_refused(
     assert workshop.ledger is not None
     mark = mark_path(workshop.state_home, workshop.ledger)
     mark.write_text(mark_path(other.state_home, other.ledger).read_text())
-    with pytest.raises(CorruptLogError, match="not the one that this machine"):
+    with pytest.raises(CorruptLogError, match="was rewritten"):
         open_writer(
             workshop.folder,
             workshop.log_key,
