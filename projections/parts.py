@@ -93,9 +93,14 @@ def values_of(board: Board, grouping: str) -> Texts:
     units = board.units
     if grouping.startswith(TAG):
         return tag_of(units.tags, grouping.removeprefix(TAG))
-    named = {"target": units.target, "template": units.template, "slot": units.slot}
+    named = {
+        HORIZON: units.horizon,
+        "target": units.target,
+        "template": units.template,
+        "slot": units.slot,
+    }
     if grouping not in named:
-        known = ", ".join((HORIZON, *named, SPLIT, TIER, BUDGET))
+        known = ", ".join((*named, SPLIT, TIER, BUDGET))
         msg = f"rows cannot be grouped by {grouping!r}: take {known} or tag:<name>"
         raise UsageError(msg)
     return named[grouping]

@@ -121,8 +121,9 @@ def promoting(
 def _strongest(ground: Ground, field: Field) -> Baseline | None:
     """Return who of the past-only baselines and the incumbent lost least; None of none.
 
-    On these very units: whoever has no score on one of them is left out. Of equals it
-    is the first that the suite names.
+    On these very units: a baseline that has no score on one of them is left out. An
+    incumbent is not: without it there is nobody to compare with, lest a candidate be
+    promoted past whom it was to beat. Of equals it is the first that the suite names.
     """
     manifest, entrant = ground.sample.board.suite.manifest, ground.sample.entrant
     rivals = [
@@ -133,7 +134,8 @@ def _strongest(ground: Ground, field: Field) -> Baseline | None:
         and field.competes(each)
     ]
     whole = [each for each in rivals if ground.all_of(each.slotted.is_scored)]
-    if not whole or not ground.size:
+    is_left_out = {each.name for each in rivals} - {each.name for each in whole}
+    if not whole or not ground.size or manifest.incumbent in is_left_out:
         return None
     return min(whole, key=lambda each: ground.loss(ground.brier(each.slotted)).total)
 

@@ -141,6 +141,33 @@ def test_a_candidate_is_set_against_the_incumbent_where_that_is_stronger() -> No
     assert of_rival["against"] in {"past-rate", "own-routine"}
 
 
+def test_an_incumbent_that_lacks_a_unit_leaves_a_promotion_undecided() -> None:
+    history = History(incumbent="rival")
+    asked = [history.question(f"u-{number}") for number in range(4)]
+    for question in asked:
+        history.seal(question, "0.6")
+    for question in asked[1:]:
+        history.seal(question, "0.9", forecaster="rival")
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    gate = row(history)["gates"]["promotion"]
+    assert (gate["against"], gate["decision"]) == (None, "INCONCLUSIVE")
+
+
+def test_a_promotion_may_look_at_horizons() -> None:
+    history = History(gates__promotion__slices=["horizon"])
+    asked = [history.question(f"u-{number}") for number in range(4)]
+    asked += [history.question("u-9", horizon="2h")]
+    for question in asked:
+        history.seal(question, "0.6")
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    gate = row(history)["gates"]["promotion"]
+    assert {"horizon=24h", "horizon=2h"} <= gate["loss_increase"].keys()
+
+
 def test_so_many_permutations_of_targets_are_not_counted() -> None:
     history = History(statistics__permutations=2**25)
     asked = [history.question(f"u-{number}") for number in range(3)]
