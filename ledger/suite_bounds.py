@@ -20,7 +20,7 @@ _BOUNDS: dict[str, dict[str, str]] = {
     "scoring": {"clip": "(0,0.5)", "decisive": "[0,1]", "min_bin": "[1,)"},
     "statistics": {
         "level": "(0,1)",
-        "resamples": "[1,)",
+        "resamples": "[100,)",
         "permutations": "[1,)",
         "min_clusters": "[2,)",
         "min_class": "[1,)",
