@@ -353,6 +353,8 @@ def open_store(path: Path, *, read_only: bool) -> Store:
         found = store.meta().get("format")
         if not read_only:
             _set_up_writer(database)
+            # Setting wal_autocheckpoint takes the hook away: it is set once more.
+            store = Store(database)
     except apsw.CantOpenError as error:
         msg = f"{path} cannot be opened here ({error}): copy the folder and try there"
         raise UncheckableError(msg) from error
