@@ -83,7 +83,15 @@ def index_position(path: Path) -> tuple[int, bytes] | None:
 
 def _reader(path: Path) -> apsw.Connection:
     require_no_pipe(path)
-    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    # Who only reads leaves nothing behind: SQLite would make files beside it. Without
+    # a write-ahead log the file alone is the whole truth.
+    return apsw.Connection(
+        f"{path.absolute().as_uri()}?immutable=1",
+        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+    )
 
 
 def _contents(database: apsw.Connection) -> Iterator[tuple[object, ...]]:

@@ -145,9 +145,9 @@ class SignaturesAhead:
         self._theirs.close()
 
     def _is_at_work(self) -> bool:
-        if self._process is None:
-            self._start()
         try:
+            if self._process is None:
+                self._start()
             if not (self._is_ready or self._is_broken) and self._connection.poll():
                 self._is_ready = self._received() == _READY
         except OSError:

@@ -490,3 +490,17 @@ def test_a_blob_that_is_no_file_is_absent(workshop: Workshop) -> None:
     blob.unlink()
     blob.symlink_to("/dev/zero")
     assert workshop.folder.blobs.get(digest) is None
+
+
+def test_the_write_ahead_log_is_emptied_while_one_writer_goes_on(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wal = workshop.folder.log.with_name("log.db-wal")
+    monkeypatch.setattr("ledger.store._WAL_PAGES_MAX", 20)
+    # An existing ledger, opened again: what makes one sets other things first.
+    with workshop.writer() as writer:
+        for submission in workshop.history(40):
+            writer.stage(submission)
+            writer.commit()
+        pages = wal.stat().st_size // 4_096
+    assert 20 < pages < 60

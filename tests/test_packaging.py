@@ -209,8 +209,9 @@ def test_every_library_that_is_imported_is_declared() -> None:
         for use in imports(module, names)
     } - sys.stdlib_module_names
     needed = {DISTRIBUTIONS.get(name, name) for name in imported - {"ledger"}}
-    extra = PROJECT["optional-dependencies"]["crosscheck"]
-    declared = {line.split(">=")[0] for line in (*PROJECT["dependencies"], *extra)}
+    extras = PROJECT["optional-dependencies"]
+    lines = (*PROJECT["dependencies"], *extras["crosscheck"], *extras["mcp"])
+    declared = {line.split(">=")[0] for line in lines}
     assert needed <= declared
 
 

@@ -6,6 +6,7 @@ what was recorded or to stand in for the daemon, is refused by the system or the
 
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import typer
 
 from ledger.daemon.sockets import AGENT, EVALUATOR, file_name
 from ledger.suite import CharterManifest
@@ -82,6 +84,12 @@ except OSError as error:
 """
 )
 _LATE = ("concurrent.futures.thread", "encodings.idna", "asyncio", "sqlite3", "polars")
+# What typer imports as it goes along; consoles of other systems cannot be imported here.
+_OF_TYPER = [
+    each.name
+    for each in pkgutil.walk_packages(typer.__path__, "typer.")
+    if not each.name.endswith(("__main__", "_winconsole"))
+]
 
 
 class Separate(Present):
@@ -114,7 +122,7 @@ class Apart(Served):
         return self.agents / file_name(side) if side == AGENT else super().socket(side)
 
     def as_user(self, user: int, program: str, *words: str) -> list[str]:
-        everything = [*(each.name for each in product_modules()), *_LATE]
+        everything = [*(each.name for each in product_modules()), *_LATE, *_OF_TYPER]
         names = everything if program is COMMAND else ["socket"]
         return [
             sys.executable,
