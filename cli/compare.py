@@ -8,21 +8,15 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.options import Json, LedgerDir, several
+from ledger.cli.options import Json, LedgerDir, OneSuite, several
 from ledger.cli.rows_table import shown
-from ledger.cli.standing import Standing, standing
-from ledger.errors import UsageError
-from ledger.suite_table import listed
+from ledger.cli.standing import standing
 
 _HEADS = ("score", "first", "second", "difference", "p", "better", "favours")
 _ORACLE = "oracle"
 
 One = Annotated[str, typer.Argument(metavar="FIRST", help="A competitor.")]
 Other = Annotated[str, typer.Argument(metavar="SECOND", help="Another competitor.")]
-Suite = Annotated[
-    str | None,
-    typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
-]
 Slot = Annotated[
     str | None,
     typer.Option(
@@ -48,7 +42,7 @@ def compare(
     one: One,
     other: Other,
     *,
-    suite: Suite = None,
+    suite: OneSuite = None,
     slot: Slot = None,
     by: By = None,
     ledger: LedgerDir = None,
@@ -69,7 +63,7 @@ def compare(
     from ledger.projections.stored import open_report
 
     with reading(ledger) as (folder, reader):
-        name = _suite(standing(reader), suite, one, other)
+        name = standing(reader).having(suite, one, other)
         counted = render.Progress("events folded", reader.events.size())
         with open_report(
             folder, reader.store, lambda done: counted.step(done, done)
@@ -84,23 +78,6 @@ def compare(
         if at:
             render.line("")
         _print(each)
-
-
-def _suite(found: Standing, stated: str | None, one: str, other: str) -> str:
-    """Return the suite that was named, or the only one that has both competitors."""
-    if stated is not None:
-        return found.meant(stated)
-    both = [
-        name
-        for name, frozen in found.suites.items()
-        if frozen.manifest.competitor(one) and frozen.manifest.competitor(other)
-    ]
-    if len(both) == 1:
-        return both[0]
-    if both:
-        msg = f"{listed(both, last='and')} have both: say which with --suite NAME@vN"
-        raise UsageError(msg)
-    raise UsageError(f"no suite has both {one!r} and {other!r} as competitors")
 
 
 def _print(found: dict[str, Any]) -> None:

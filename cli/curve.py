@@ -7,19 +7,13 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.options import Json, LedgerDir, several
+from ledger.cli.options import Json, LedgerDir, OneSuite, several
 from ledger.cli.rows_table import shown
-from ledger.cli.standing import Standing, standing
-from ledger.errors import UsageError
-from ledger.suite_table import listed
+from ledger.cli.standing import standing
 
 _HEADS = ("said", "units", "happened", "rate", "if right", "of other clusters")
 
 Forecaster = Annotated[str, typer.Argument(metavar="NAME", help="A competitor.")]
-Suite = Annotated[
-    str | None,
-    typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
-]
 Slot = Annotated[
     str | None,
     typer.Option(
@@ -43,7 +37,7 @@ By = Annotated[
 def curve(
     forecaster: Forecaster,
     *,
-    suite: Suite = None,
+    suite: OneSuite = None,
     slot: Slot = None,
     by: By = None,
     ledger: LedgerDir = None,
@@ -65,7 +59,7 @@ def curve(
     from ledger.projections.subjects import subjects
 
     with reading(ledger) as (folder, reader):
-        name = _suite(standing(reader), suite, forecaster)
+        name = standing(reader).having(suite, forecaster)
         counted = render.Progress("events folded", reader.events.size())
         with open_report(
             folder, reader.store, lambda done: counted.step(done, done)
@@ -85,26 +79,6 @@ def curve(
         if at:
             render.line("")
         _print(each)
-
-
-def _suite(found: Standing, stated: str | None, forecaster: str) -> str:
-    """Return the suite that was named, or the only one that has the competitor."""
-    names = [
-        name
-        for name, frozen in found.suites.items()
-        if frozen.manifest.competitor(forecaster)
-    ]
-    if stated is not None:
-        meant = found.meant(stated)
-        if meant not in names:
-            raise UsageError(f"{meant} has no competitor {forecaster!r}")
-        return meant
-    if len(names) == 1:
-        return names[0]
-    if names:
-        msg = f"{listed(names, last='and')} have {forecaster!r}: say which with --suite"
-        raise UsageError(msg)
-    raise UsageError(f"no suite has a competitor {forecaster!r}")
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -48,6 +48,13 @@ KeysFolder = Annotated[
 ]
 
 
+# Of a command that is about one suite, which need not be named where only one fits.
+OneSuite = Annotated[
+    str | None,
+    typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
+]
+
+
 def several(values: list[str] | None) -> list[str]:
     """Return the values of an option that is repeated or separated by commas.
 

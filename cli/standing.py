@@ -1,6 +1,6 @@
 """What is in force in a ledger, read beside whoever writes to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -46,6 +46,29 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         hint = f"did you mean {near}?" if near else f"frozen here: {known}"
         msg = f"{name!r} was never frozen here: {hint}"
         raise UsageError(msg)
+
+    def having(self, stated: str | None, *competitors: str) -> str:
+        """Return the suite that was named, or the only one that has some competitors.
+
+        Raises `UsageError` for a suite without them, and where none or several have.
+        """
+        have = [name for name in self.suites if self._has(name, competitors)]
+        named = listed([repr(each) for each in competitors], last="and")
+        if stated is not None:
+            meant = self.meant(stated)
+            if meant not in have:
+                raise UsageError(f"{meant} does not list {named} as competitors")
+            return meant
+        if len(have) == 1:
+            return have[0]
+        if have:
+            msg = f"{listed(have, last='and')} have {named}: say which with --suite NAME@vN"
+            raise UsageError(msg)
+        raise UsageError(f"no suite lists {named} as competitors")
+
+    def _has(self, suite: str, competitors: Sequence[str]) -> bool:
+        manifest = self.suites[suite].manifest
+        return all(manifest.competitor(each) is not None for each in competitors)
 
     @property
     def roles(self) -> dict[str, str]:

@@ -180,7 +180,7 @@ def test_programs_get_one_array(console: Console) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["native", "nobody"], "no suite has both 'native' and 'nobody'"),
+        (["native", "nobody"], "no suite lists 'native' and 'nobody' as competitors"),
         (["native", "past-rate", "--suite", "other@v1"], "other@v1"),
         (["native", "past-rate", "--by", "repo"], "cannot be grouped by 'repo'"),
     ],

@@ -92,8 +92,8 @@ def test_people_are_told_where_there_is_no_curve(console: Console) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nobody"], "no suite has a competitor 'nobody'"),
-        (["nobody", "--suite", "piper-self"], "has no competitor 'nobody'"),
+        (["nobody"], "no suite lists 'nobody'"),
+        (["nobody", "--suite", "piper-self"], "does not list 'nobody'"),
         (["native", "--slot", "last"], "there is no slot 'last'"),
     ],
 )
