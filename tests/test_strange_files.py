@@ -7,6 +7,7 @@ made again instead of being believed.
 import io
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -248,6 +249,22 @@ def test_a_longer_fork_of_the_log_is_not_written_to(
     fork.state_home = workshop.state_home
     with pytest.raises(CorruptLogError, match="was rewritten"), fork.writer():
         pass
+
+
+def test_the_doctor_sees_a_longer_fork_too(console: Console, tmp_path: Path) -> None:
+    copy, event_id = tmp_path / "copy", console.here("log", "--json").objects[-1]
+    shutil.copytree(console.ledger, copy)
+    again = {**DRAFT, "supersedes": event_id["event_id"]}
+    assert console.append(again).code == 0
+    other = Console(tmp_path / "elsewhere")
+    for note in ("one", "two"):
+        last = other.run("log", "--json", "--ledger", copy).objects[-1]["event_id"]
+        draft = json.dumps({**DRAFT, "note": note, "supersedes": last})
+        assert other.run("append", "-", "--ledger", copy, stdin=draft).code == 0
+    shown = console.run("doctor", "--json", "--ledger", copy)
+    assert shown.code == 1
+    assert "this machine remembers another log of 4 entries" in shown.stdout
+    assert console.run("append", "-", "--ledger", copy, stdin=draft).code == 1
 
 
 def test_a_unit_that_the_index_cannot_read_says_what_to_delete(
