@@ -4,6 +4,9 @@ The schema wants JSON numbers: they are the rows' decimal text as it stands, so 
 float is on the way here either. Its columns do not agree in their units (the log score
 is in nats, skill in bits, Brier the sum over all answers), so that the file says which
 unit each has. A row of one horizon or of all, over everything; slices have no place.
+
+A rank is a claim: only rows that a leaderboard would take have one. The others stand
+below them, their labels in the notes.
 """
 
 from collections.abc import Sequence
@@ -13,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ledger.projections.exact import dec12
+from ledger.projections.leaderboards import refusals
 from ledger.projections.rows import Row
 from ledger.suite import Competitor, SuiteManifest
 from ledger.unseen import json_text
@@ -32,6 +36,10 @@ _WARNING = "Synthetic demo only. Not empirical results."
 _SOTA = (
     "Highest skill vs R2, subject to calibration pass and permutation pass, within an "
     "evidence tier, task set and horizon."
+)
+_RANKED = (
+    "Rows that a leaderboard takes: neither a baseline nor an oracle, with a skill vs R2, "
+    "and without a label that makes them unofficial."
 )
 _TIERS = tuple(f"L{number}" for number in range(6))
 # What the gates say, in the schema's words; anything else is not applicable.
@@ -83,6 +91,7 @@ def _meta(manifest: SuiteManifest, rows: Sequence[Row]) -> dict[str, Any]:
         **warning,
         "reference_systems": {role.upper(): roles[role] for role in sorted(roles)},
         "sota_definition": _SOTA,
+        "ranked": _RANKED,
         "suite": manifest.suite,
         "suite_hash": next((row["suite_hash"] for row in rows), ""),
         "scorer": next((row["scorer"] for row in rows), ""),
@@ -114,7 +123,7 @@ def _tier(manifest: SuiteManifest, competitor: Competitor) -> str | None:
 
 def _is_ranked(row: Row) -> bool:
     is_anchor = row["layer"] in _REFERENCE or row["role"] is not None
-    return not is_anchor and _skill(row) is not None
+    return not is_anchor and _skill(row) is not None and not refusals(row)
 
 
 def _skill(row: Row) -> Fraction | None:
@@ -129,7 +138,7 @@ def _by_skill(row: Row) -> tuple[bool, bool, Fraction, str, str]:
 
 
 def _rank(ranked: list[Row], row: Row) -> int | None:
-    """Return a row's place among those of its horizon; an anchor has none."""
+    """Return a row's place among the ranked ones of its horizon; None for others."""
     peers = [each for each in ranked if each["horizon"] == row["horizon"]]
     places = (at for at, each in enumerate(peers, start=1) if each is row)
     return next(places, None)
@@ -145,7 +154,7 @@ def _entry(
     return {
         "rank": rank,
         "system_id": row["forecaster"],
-        "system_name": row["forecaster"],
+        "system_name": _name(row),
         "evidence_tier": tier,
         "task_set": manifest.suite,
         "horizon": row["horizon"] or _horizons(manifest),
@@ -166,6 +175,12 @@ def _entry(
         "date": row["as_of"][:10],
         "notes": " ".join([f"credit={gates['credit']}", *row["labels"]]),
     }
+
+
+def _name(row: Row) -> str:
+    """Return what a system is called: what recalibrates another one is no skill of its own."""
+    name, source = row["forecaster"], row["source"]
+    return name if source is None else f"{name} (recalibrates {source})"
 
 
 def _horizons(manifest: SuiteManifest) -> str:

@@ -18,10 +18,13 @@ from ledger.projections.splits import SPENT, TRAIN, TUNE
 REFUSED = (
     "exploratory",
     "undeclared_slot",
+    "off_look",
     "claimed",
     "forecaster_owned",
+    "compromised_key",
     "not_for_score",
     "under_covered",
+    "small_sample",
     "single_cluster",
     TRAIN,
     TUNE,
@@ -70,6 +73,11 @@ def read_list(text: str, called: str) -> list[Listed]:
     return found
 
 
+def refusals(row: Row) -> list[str]:
+    """Return the labels for which no leaderboard takes a row; of none, it may stand."""
+    return [label for label in row["labels"] if label in REFUSED]
+
+
 def listed_rows(listed: Sequence[Listed], rows_of: RowsOf) -> list[Row]:
     """Return the rows of a list, in its order.
 
@@ -92,7 +100,7 @@ def _row(listed: Listed, rows_of: RowsOf) -> Row:
     )
     if found is None:
         raise UsageError(f"there is no row of {listed}: see `ledger rows`")
-    reasons = [label for label in found["labels"] if label in REFUSED]
+    reasons = refusals(found)
     if reasons:
         msg = f"no leaderboard takes the row of {listed}: it is {', '.join(reasons)}"
         raise UsageError(msg)

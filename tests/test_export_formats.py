@@ -10,6 +10,7 @@ import pytest
 
 from ledger.projections.export_points import points
 from ledger.projections.export_targetspace import UNITS, leaderboard
+from ledger.projections.leaderboards import REFUSED
 from ledger.projections.rows import Row
 from tests.console import Console
 from tests.reporting import row, rows, template
@@ -150,11 +151,37 @@ def test_whoever_has_no_tier_is_left_out_and_told_of() -> None:
     assert shown["native-calibrated"]["evidence_tier"] == "L1"
 
 
+def ranks(*labels: str) -> dict[str, int | None]:
+    """Return the place of each system on the board of rows that have these labels."""
+    history = tiered()
+    found = [{**each, "labels": list(labels)} for each in rows(history)]
+    shown = json.loads(leaderboard(history.manifest, found).text)["rows"]
+    return {each["system_id"]: each["rank"] for each in shown}
+
+
 def test_baselines_are_shown_without_a_rank() -> None:
-    ranks = {each["system_id"]: each["rank"] for each in board(tiered())["rows"]}
-    assert ranks.pop("native") == 1
-    assert ranks.pop("native-calibrated") is not None
-    assert ranks == {"past-rate": None, "own-routine": None}
+    found = ranks("shared_custody", "few_clusters")
+    assert {found.pop("native"), found.pop("native-calibrated")} == {1, 2}
+    assert found == {"past-rate": None, "own-routine": None}
+
+
+@pytest.mark.parametrize("label", REFUSED)
+def test_what_no_board_takes_is_shown_without_a_rank(label: str) -> None:
+    found = ranks("few_clusters", label)
+    assert set(found) == {"native", "native-calibrated", "past-rate", "own-routine"}
+    assert set(found.values()) == {None}
+
+
+def test_what_keeps_a_row_from_a_rank_stands_in_its_notes() -> None:
+    native = board(tiered())["rows"][0]
+    assert native["rank"] is None
+    assert {"forecaster_owned", "small_sample"} < set(native["notes"].split())
+
+
+def test_what_recalibrates_another_names_it() -> None:
+    named = {each["system_id"]: each["system_name"] for each in board(tiered())["rows"]}
+    assert named["native"] == "native"
+    assert named["native-calibrated"] == "native-calibrated (recalibrates native)"
 
 
 # --- Points ---------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """Leaderboards take listed rows alone, and none that needs more words to be believed."""
 
 import json
+import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from ledger.errors import UsageError
 from ledger.projections.leaderboards import REFUSED, Listed, listed_rows, read_list
 from ledger.projections.rows import Row
 from tests.console import Console
+from tests.court import BAR
 
 NATIVE = Listed(suite="s@v1", forecaster="native")
 
@@ -38,7 +41,7 @@ def test_a_row_that_no_board_takes_is_refused_with_its_label(label: str) -> None
 
 
 def test_labels_that_only_explain_are_no_hindrance() -> None:
-    (found,) = listed_rows([NATIVE], lambda *_: [row("few_clusters", "small_sample")])
+    (found,) = listed_rows([NATIVE], lambda *_: [row("few_clusters", "holdout")])
     assert found["forecaster"] == "native"
 
 
@@ -79,7 +82,27 @@ def test_what_is_no_list_is_refused(text: str, sentence: str) -> None:
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Console:
-    return Console(tmp_path_factory.mktemp("boards")).found().frozen()
+    """Return a ledger whose only forecaster has a row that a leaderboard takes."""
+    console = Console(tmp_path_factory.mktemp("boards")).found()
+    text = console.must("suite", "new", "piper-self", "--track", "self").stdout
+    file = console.home / "suite.toml"
+    file.write_text(
+        re.sub(r"(?m)^looks .*", "looks = [2]", text).replace(
+            "min_slice      = 30", "min_slice = 1"
+        )
+    )
+    assert console.here("suite", "freeze", file).code == 0
+    asked = ("--cutoff", "+1s", "--resolve-by", "+24h", "--acceptance", BAR)
+    for unit in ("d-1", "d-2"):
+        opened = ("resolve", "--status", "PENDING", "--id", unit, *asked)
+        for words in (opened, ("seal", "--id", unit, "-p", "0.8")):
+            assert console.here(*words).code == 0
+    # A unit is declared once its cut-off is past by the ledger's clock.
+    time.sleep(1)
+    for unit in ("d-1", "d-2"):
+        shown = console.here("resolve", "--id", unit, "--outcome", "pass")
+        assert shown.code == 0, shown.stderr
+    return console
 
 
 def board(folder: Path) -> str:
@@ -96,6 +119,17 @@ def test_the_command_writes_the_rows_of_a_list(
     assert shown.code == 0, shown.stderr
     (line,) = shown.stdout.splitlines()
     assert json.loads(line)["forecaster"] == "native"
+
+
+def test_the_command_refuses_a_row_that_no_board_takes(
+    console: Console, tmp_path: Path
+) -> None:
+    path = board(tmp_path)
+    with Path(path).open("a") as file:
+        file.write("slot = 'final'\n")
+    shown = console.here("export", "-", "--format", "rows", "--leaderboard", path)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert "no leaderboard takes the row of piper-self@v1 native final" in shown.stderr
 
 
 def test_a_bundle_is_no_leaderboard(console: Console, tmp_path: Path) -> None:
