@@ -51,7 +51,7 @@ def accelerated(statistic: Statistic, resamples: Resamples, rule: Rule) -> Accel
         few = Interval(reason=CLUSTERS_LT_MIN)
         return Accelerated(interval=few, reason=few.reason)
     found = replicates(resamples, {"own": statistic})["own"]
-    plain = interval(found, rule)
+    plain = interval(found, rule, needs_spread=statistic.needs_spread)
     everybody = np.ones((1, resamples.clusters), dtype=np.int64)
     (estimate,) = statistic.ratios(everybody)
     without_one = statistic.ratios(

@@ -220,6 +220,8 @@ def _decimal(value: Decimal | None) -> str | None:
 class _AurocDifference:
     """The difference of two AUROCs over the same units: their pairs are the same."""
 
+    needs_spread = True
+
     def __init__(self, one: Auroc, other: Auroc) -> None:
         self._both = one, other
 

@@ -15,7 +15,11 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from ledger.projections.cohort import CLUSTERS_LT_MIN, UNDEFINED_REPLICATES
+from ledger.projections.cohort import (
+    CLUSTERS_LT_MIN,
+    DEGENERATE,
+    UNDEFINED_REPLICATES,
+)
 from ledger.projections.columns import Integers
 from ledger.projections.rng import RNG_ID, bounded, draws
 
@@ -33,7 +37,14 @@ Ratio = tuple[int, int]
 
 
 class Statistic(Protocol):
-    """What can be computed again from how often each cluster was drawn."""
+    """What can be computed again from how often each cluster was drawn.
+
+    `needs_spread` is whether replicates that are all alike leave it no interval. A mean
+    of units that are all alike is what every resample says; a ranking that no resample
+    can shake says that the sample is too easy for one, not that it is certain.
+    """
+
+    needs_spread: bool
 
     def ratios(self, weights: Integers) -> list[Ratio]:
         """Return the statistic of each replicate; shape (replicates, clusters)."""
@@ -125,7 +136,7 @@ def intervals(
     if not is_enough(resamples, rule):
         return dict.fromkeys(statistics, Interval(reason=CLUSTERS_LT_MIN))
     return {
-        name: interval(found, rule)
+        name: interval(found, rule, needs_spread=statistics[name].needs_spread)
         for name, found in replicates(resamples, statistics).items()
     }
 
@@ -135,17 +146,22 @@ def is_enough(resamples: Resamples, rule: Rule) -> bool:
     return resamples.clusters >= max(_CLUSTERS_MIN, rule.min_clusters)
 
 
-def interval(ratios: Sequence[Ratio], rule: Rule) -> Interval:
+def interval(
+    ratios: Sequence[Ratio], rule: Rule, *, needs_spread: bool = False
+) -> Interval:
     """Return the percentile interval of replicates by the inverted distribution.
 
     Undefined ones are left out and counted (`undefined_replicates` where they are too
-    many). With a = 1 - level, the ends have the ranks ⌈Ba/2⌉ and ⌈B(1 - a/2)⌉: R's
+    many). Where all others are alike and the statistic `needs_spread` there is none
+    (`degenerate_variance`). With a = 1 - level, the ends have the ranks ⌈Ba/2⌉ and ⌈B(1 - a/2)⌉: R's
     quantile of type 1.
     """
     ranked = in_order(ratios)
     undefined = len(ratios) - len(ranked)
     if not ranked or undefined > rule.max_undefined * len(ratios):
         return Interval(reason=UNDEFINED_REPLICATES, undefined=undefined)
+    if needs_spread and Fraction(*ranked[0]) == Fraction(*ranked[-1]):
+        return Interval(reason=DEGENERATE, undefined=undefined)
     below = rule.alpha / 2
     lo, hi = (
         Fraction(*ranked[max(1, ceil(len(ranked) * share)) - 1])

@@ -22,7 +22,13 @@ Table = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 class Auroc:
-    """How often units where the event came have the higher probability, as a ratio."""
+    """How often units where the event came have the higher probability, as a ratio.
+
+    It has no interval where every resample ranks alike: neither does DeLong's have one
+    there (METRICS §8), and [1, 1] would claim a certainty that nothing supports.
+    """
+
+    needs_spread = True
 
     def __init__(
         self, p_ppm: Integers, y: Integers, cluster: Integers, clusters: int

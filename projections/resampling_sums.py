@@ -21,6 +21,8 @@ _WORD = 2**_WORD_BITS - 1
 class OfSums:
     """A ratio that is made of the resampled sums of some columns."""
 
+    needs_spread = False
+
     def __init__(
         self,
         columns: Sequence[Integers],

@@ -45,6 +45,8 @@ def test_where_all_replicates_are_on_one_side_it_is_the_percentile_one() -> None
     class Lopsided:
         """More than its estimate, as soon as a cluster is drawn twice."""
 
+        needs_spread = False
+
         def ratios(self, weights: Integers) -> list[tuple[int, int]]:
             return [(int(row.max()), 1) for row in weights]
 
@@ -57,6 +59,8 @@ def test_where_all_replicates_are_on_one_side_it_is_the_percentile_one() -> None
 
 def test_without_a_percentile_interval_there_is_none_either() -> None:
     class Undefined:
+        needs_spread = False
+
         def ratios(self, weights: Integers) -> list[tuple[int, int]]:
             return [(0, 0) for _ in weights]
 

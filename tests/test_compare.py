@@ -84,6 +84,24 @@ def test_twenty_clusters_have_an_interval_of_the_difference_and_of_ranking() -> 
     assert "delong" not in found["differences"]["auroc"]
 
 
+@pytest.mark.parametrize(
+    ("tied", "reason"), [("0.2", "degenerate_variance"), ("0.9", None)]
+)
+def test_two_rankings_that_no_resample_tells_apart_have_no_interval_between_them(
+    tied: str, reason: str | None
+) -> None:
+    history = History()
+    asked = [history.question(f"u-{number:02}") for number in range(12)]
+    for at, question in enumerate(asked):
+        history.seal(question, "0.9" if at % 2 else "0.1" if at else tied)
+        history.seal(question, "0.6" if at % 2 else "0.4", forecaster="rival")
+    history.wait(hours=3)
+    for at, question in enumerate(asked):
+        history.resolve(question, "pass" if at % 2 else "fail")
+    (found,) = compare(history)
+    assert found["differences"]["auroc"].get("ci_reason") == reason
+
+
 def test_few_clusters_have_a_difference_and_no_interval() -> None:
     (found,) = compare(told(["0.8"] * 9, ["0.6"] * 9))
     brier = found["differences"]["brier"]

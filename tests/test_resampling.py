@@ -302,6 +302,53 @@ def test_undefined_replicates_are_dropped_and_counted_up_to_the_declared_share()
     assert interval([(0, 0)] * 3, lenient).reason == "undefined_replicates"
 
 
+SPREAD = {
+    "all alike, written differently": ([(1, 1), (2, 2), (3, 3)], "degenerate_variance"),
+    "all that are defined alike": ([(1, 2)] * 199 + [(0, 0)], "degenerate_variance"),
+    "one that differs": ([(1, 1)] * 199 + [(0, 1)], None),
+}
+
+
+@pytest.mark.parametrize(("ratios", "reason"), SPREAD.values(), ids=SPREAD)
+def test_what_needs_a_spread_has_no_interval_without_one(
+    ratios: list[tuple[int, int]], reason: str | None
+) -> None:
+    found = interval(ratios, RULE, needs_spread=True)
+    assert found.reason == reason
+    assert (found.lo is None) is (reason is not None)
+    # A mean that no resample moves is what all of them say.
+    of_mean = interval(ratios, RULE)
+    assert of_mean.lo == of_mean.hi == Fraction(*ratios[0])
+
+
+@pytest.mark.parametrize(
+    ("p", "reason"),
+    {
+        "ranked perfectly": ((200_000, 700_000), "degenerate_variance"),
+        "ranked the wrong way round": ((700_000, 200_000), "degenerate_variance"),
+        "not ranked at all": ((500_000, 500_000), "degenerate_variance"),
+        "ranked perfectly but for one pair": ((200_000, 700_000), None),
+    }.values(),
+    ids=str,
+)
+def test_a_ranking_that_no_resample_shakes_has_no_interval(
+    p: tuple[int, int], reason: str | None
+) -> None:
+    cluster = np.repeat(np.arange(10), 2)
+    y = np.tile(integers([0, 1]), 10)
+    said = np.tile(integers(list(p)), 10)
+    if reason is None:
+        said[:2] = said[:2][::-1]
+    statistics = {
+        "auroc": Auroc(said, y, cluster, 10),
+        "brier": sums.mean(squared(np.full(20, 500_000), y), cluster, 10),
+    }
+    resamples = Resamples(seed=SEED, clusters=10, resamples=200)
+    found = intervals(resamples, statistics, RULE)
+    assert found["auroc"].reason == reason
+    assert found["brier"].lo == found["brier"].hi == Fraction(1, 4)
+
+
 @pytest.mark.parametrize(
     ("clusters", "least", "reason"),
     [

@@ -143,6 +143,26 @@ def test_a_baseline_on_fewer_units_is_resampled_with_those() -> None:
     assert scores["bss_frozen"]["ci_reason"] == "clusters_lt_min"
 
 
+@pytest.mark.parametrize(
+    ("first", "reason"), [("0.2", "degenerate_variance"), ("0.7", None)]
+)
+def test_a_perfect_ranking_has_no_interval_and_one_with_a_tie_has(
+    first: str, reason: str | None
+) -> None:
+    history = History()
+    asked = [history.question(f"u-{number:02}") for number in range(12)]
+    for at, question in enumerate(asked):
+        history.seal(question, first if not at else "0.7" if at % 2 else "0.2")
+    history.wait(hours=3)
+    for at, question in enumerate(asked):
+        history.resolve(question, "pass" if at % 2 else "fail")
+    found = row(history)["scores"]["auroc"]
+    assert found.get("ci_reason") == reason
+    assert (found["lo"] is None) is (reason is not None)
+    # Each cluster has one unit here, and DeLong's interval is there or not alike.
+    assert found["delong"].get("reason") == reason
+
+
 def test_slices_of_one_cluster_claim_nothing() -> None:
     found = rows(clustered(10), by=["target"], forecaster="native")
     sliced = [each for each in found if each["slice"] is not None]
