@@ -37,7 +37,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     none. `lines` are what a cohort's hash reads. `end_us` is when forecasting ended:
     the cut-off or the start of work. At `own_place` (`own_seq` in the log) computed
     competitors forecast. `resolved_seq` is the position of the record that stands,
-    `NEVER` without one.
+    `NEVER` without one, and `reason` the code that it gives, empty for none.
     """
 
     number: Integers
@@ -49,6 +49,7 @@ class Units(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Texts
     slot: Texts
     tags: Texts
+    reason: Texts
     answers: Integers
     answer_lists: list[tuple[str, ...]]
     outcome: Integers
@@ -77,15 +78,16 @@ _NUMBERS = (
     "number cutoff_us resolve_by_us end_us own_seq own_us own_eligible reviews vectors "
     "records resolved_seq is_spoken"
 )
-_TRAITS = "template horizon target cluster slot tags"
+_TRAITS = "template horizon target cluster slot tags reason"
 _TEXTS = f"{_TRAITS} answers status outcome"
 _SQL = f"""SELECT unit, cutoff_us, resolve_by_us,
     min(cutoff_us, ifnull(started_us, {NEVER})), ifnull(own_seq, {NEVER}),
     ifnull(own_us, {NEVER}), own_eligible, reviews, vectors,
     (SELECT count(*) FROM resolutions r WHERE r.unit = q.unit AND NOT r.is_review
         AND r.status <> 'PENDING'), ifnull(resolved_seq, {NEVER}),
-    is_spoken, template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''), answers,
-    status, ifnull(outcome, ''), identity
+    is_spoken, template, horizon, target, cluster, ifnull(slot, ''), ifnull(tags, ''),
+    ifnull((SELECT reason_code FROM resolutions r WHERE r.seq = q.resolved_seq), ''),
+    answers, status, ifnull(outcome, ''), identity
     FROM questions q WHERE suite = ? ORDER BY identity"""  # noqa: S608 - a constant
 
 
@@ -216,6 +218,7 @@ def _silent(name: str, question: Question, answers: tuple[str, ...]) -> Cells:
         1,
         *asked,
         *named,
+        "",
         canonical_text(answers),
         "PENDING",
         "",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ledger.projections.board_units import INVALID, VOID
+from ledger.projections.board_units import CANCELED, CENSORED, INVALID, VOID
 from ledger.projections.cohort import EMPTY, NOT_DECLARED
-from ledger.projections.columns import rows_among
+from ledger.projections.columns import Flags, Integers, integers, rows_among
 from ledger.projections.counts import Counts, vectors_in
 from ledger.projections.exact import PPM, dec12, exact_text
 from ledger.projections.filling import time_covered
@@ -21,6 +21,13 @@ from ledger.projections.slots import TIME_WEIGHTED
 
 Shown = dict[str, Any]
 _DECILES = 10
+# What is recorded with a reason instead of an outcome.
+_REASONED = {
+    "void": VOID,
+    "invalid": INVALID,
+    "censored": CENSORED,
+    "canceled": CANCELED,
+}
 
 
 def rate(part: int, whole: int) -> Shown:
@@ -62,7 +69,7 @@ def coverage(sample: Sample, counts: Counts) -> Shown:
 
 def integrity(sample: Sample, counts: Counts) -> dict[str, Shown]:
     """Return the integrity rates of a row, its findings by rule, and its leak tests."""
-    found = findings(sample)
+    found, decile = findings(sample), _deciles(sample)
     declared, submitted = counts["units"], counts["submitted"]
     unresolved = counts["overdue"] + counts["censored"] + counts["canceled"]
     records = int(sample.board.units.records[sample.declared].sum())
@@ -71,7 +78,8 @@ def integrity(sample: Sample, counts: Counts) -> dict[str, Shown]:
         "late_forecast_rate": rate(counts["late"], submitted),
         "unresolved_rate": rate(unresolved, declared),
         "void_rate": rate(counts["void"] + counts["invalid"], declared),
-        "void_by_probability": _void_by_probability(sample),
+        "void_by_probability": _void_by_probability(sample, decile),
+        "reasons": _reasons(sample, decile),
         "duplicate_rate": rate(counts["duplicate"], submitted),
         "missing_rate": rate(counts["missing"], declared),
         "hash_mismatch": rate(mismatches, submitted + records),
@@ -115,27 +123,70 @@ def _counted(bits: np.ndarray) -> dict[str, int]:
     return {test: int(np.count_nonzero(bits & bit)) for test, bit in LEAK_TESTS.items()}
 
 
-def _void_by_probability(sample: Sample) -> Shown:
+def _deciles(sample: Sample) -> Integers:
+    """Return in which tenth the probability of each declared unit's event was.
+
+    The event is the positive answer, and its probability that of the slot's last
+    vector; the last tenth includes 1. It is -1 where a unit lacks either.
+    """
+    units, entrant = sample.board.units, sample.entrant
+    positive = units.positive[sample.declared]
+    has_both = entrant.slotted.has_vector[sample.declared] & (positive >= 0)
+    rows = np.flatnonzero(has_both)
+    codes = entrant.chosen.code[entrant.slotted.last[sample.declared[rows]]].tolist()
+    said = [
+        entrant.chosen.distinct[code][at]
+        for code, at in zip(codes, positive[rows].tolist(), strict=True)
+    ]
+    decile = np.full(len(sample.declared), -1, dtype=np.int64)
+    decile[rows] = np.minimum(integers(said) * _DECILES // PPM, _DECILES - 1)
+    return decile
+
+
+def _void_by_probability(sample: Sample, decile: Integers) -> Shown:
     """Return how many units are VOID or INVALID, by what was said of their event.
 
     Selective voiding shows here: what is voided should not depend on the forecast.
-    The probability is that of the positive answer, by the last vector of the slot.
     """
-    units, chosen = sample.board.units, sample.entrant.chosen
-    rows = sample.declared[sample.entrant.slotted.has_vector[sample.declared]]
-    rows = rows[units.positive[rows] >= 0]
-    if not len(rows):
+    is_said = decile >= 0
+    if not is_said.any():
         return {
             "deciles": None,
             "reason": NOT_DECLARED if len(sample.declared) else EMPTY,
         }
-    codes = chosen.code[sample.entrant.slotted.last[rows]].tolist()
-    said = [
-        chosen.distinct[code][at]
-        for code, at in zip(codes, units.positive[rows].tolist(), strict=True)
-    ]
-    decile = np.minimum(np.array(said) * _DECILES // PPM, _DECILES - 1)
-    is_void = np.isin(units.status[rows], (VOID, INVALID))
-    whole = np.bincount(decile, minlength=_DECILES).tolist()
-    void = np.bincount(decile[is_void], minlength=_DECILES).tolist()
-    return {"deciles": [rate(*pair) for pair in zip(void, whole, strict=True)]}
+    is_void = np.isin(sample.board.units.status[sample.declared], (VOID, INVALID))
+    pairs = zip(_by_tenth(decile, is_void), _by_tenth(decile, is_said), strict=True)
+    return {"deciles": [rate(*pair) for pair in pairs]}
+
+
+def _reasons(sample: Sample, decile: Integers) -> dict[str, list[Shown]]:
+    """Return of each status without an outcome how many units have which reason.
+
+    `deciles` counts those that have a vector by what was said of their event, null
+    where none has: one reason may be given for what was thought likely, and no other.
+    """
+    units, rows = sample.board.units, sample.declared
+    status, reason = units.status[rows], units.reason.code[rows]
+    found: dict[str, list[Shown]] = {}
+    for name, number in _REASONED.items():
+        codes = np.unique(reason[status == number]).tolist()
+        given = {units.reason.names[code]: code for code in codes}
+        found[name] = []
+        for text in sorted(given, key=str.encode):
+            is_given = (status == number) & (reason == given[text])
+            is_said = bool((decile[is_given] >= 0).any())
+            found[name].append(
+                {
+                    "reason_code": text,
+                    "units": int(np.count_nonzero(is_given)),
+                    "deciles": _by_tenth(decile, is_given) if is_said else None,
+                }
+            )
+    return found
+
+
+def _by_tenth(decile: Integers, chosen: Flags) -> list[int]:
+    """Return how many of the chosen units each tenth has."""
+    within = decile[chosen & (decile >= 0)]
+    counted: list[int] = np.bincount(within, minlength=_DECILES).tolist()
+    return counted

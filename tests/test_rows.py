@@ -197,6 +197,61 @@ def test_void_units_show_by_the_probability_that_was_forecast() -> None:
     }
 
 
+def test_what_has_no_outcome_is_counted_by_its_reason_and_by_what_was_forecast() -> (
+    None
+):
+    history = History()
+    given = {
+        "a": ("VOID", "flaky", "0.95"),
+        "b": ("VOID", "flaky", "0.9"),
+        "c": ("VOID", "broken", "0.1"),
+        "d": ("INVALID", "flaky", None),
+        "e": ("CENSORED", "time", "0.5"),
+    }
+    asked = {name: history.question(name) for name in given}
+    for name, (_, _, chance) in given.items():
+        forecaster = {} if chance else {"forecaster": "rival"}
+        history.seal(asked[name], chance or "0.5", **forecaster)
+    told(history, p="0.9", id="told")
+    for name, (status, reason, _) in given.items():
+        history.record(asked[name], status, reason_code=reason)
+    found = row(history)["integrity"]["reasons"]
+    tenths = [0] * 10
+    assert found == {
+        "void": [
+            {
+                "reason_code": "broken",
+                "units": 1,
+                "deciles": [0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+            },
+            {"reason_code": "flaky", "units": 2, "deciles": [*tenths[:9], 2]},
+        ],
+        "invalid": [{"reason_code": "flaky", "units": 1, "deciles": None}],
+        "censored": [
+            {
+                "reason_code": "time",
+                "units": 1,
+                "deciles": [0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+            }
+        ],
+        "canceled": [],
+    }
+
+
+def test_the_reason_that_counts_is_that_of_the_record_that_stands() -> None:
+    history = History()
+    question = history.question()
+    history.seal(question)
+    history.wait(hours=3)
+    for status, reason in (("VOID", "first"), ("INVALID", "second")):
+        history.record(question, status, reason_code=reason)
+    found = row(history)["integrity"]["reasons"]
+    assert found["void"] == []
+    assert [each["reason_code"] for each in found["invalid"]] == ["second"]
+    history.resolve(question)
+    assert not any(row(history)["integrity"]["reasons"].values())
+
+
 def test_skipped_units_are_missing_and_bounded_by_the_best_and_the_worst() -> None:
     history = History()
     skipped = history.question("skipped")
@@ -677,7 +732,11 @@ def test_where_the_reference_is_not_computed_there_is_no_frozen_skill() -> None:
     roles = {"past-rate": None, "rival": "r1"}
     made = suite(scoring__reference="own-routine")
     competitors = tuple(
-        msgspec.structs.replace(each, role=roles.get(each.name, each.role))
+        msgspec.structs.replace(
+            each,
+            role=roles.get(each.name, each.role),
+            layer="baseline" if each.name == "rival" else each.layer,
+        )
         for each in made.competitors
     )
     history = History(msgspec.structs.replace(made, competitors=competitors))
