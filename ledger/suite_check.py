@@ -139,6 +139,7 @@ _RULES: tuple[Callable[[Suite], Iterator[Gap]], ...] = (
     competitor.methods_unfit,
     competitor.priors_unfit,
     competitor.roles_unfit,
+    competitor.oracles_unfit,
     competitor.layers_unfit,
     competitor.fill_unfit,
     competitor.references_unknown,

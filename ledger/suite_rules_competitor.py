@@ -20,8 +20,15 @@ _REMEDIES = {
     "min_past": "write how many outcomes the first fit needs",
 }
 _TWO_NAMES = 2
+_BASELINE = "baseline"
+# What a competitor says of another one, and what to write instead of an oracle.
+_NO_ORACLE = {
+    "of": "name what is sealed",
+    "predecessor": "name what it was made from, or leave it out",
+    "sham": "name a control of the same cost, or leave it out",
+}
 # A computed competitor says what it is: calibration must not pass for native skill.
-_LAYER = {"past_rate": "baseline", "platt": "calibrated", "isotonic": "calibrated"}
+_LAYER = {"past_rate": _BASELINE, "platt": "calibrated", "isotonic": "calibrated"}
 
 
 def competitors_without_origin(suite: Suite) -> Iterator[Gap]:
@@ -86,26 +93,50 @@ def priors_unfit(suite: Suite) -> Iterator[Gap]:
 
 
 def roles_unfit(suite: Suite) -> Iterator[Gap]:
-    """Yield a gap where two serve as one baseline, or an oracle as any.
+    """Yield a gap where two serve as one baseline, or what is no baseline as any.
 
-    An oracle knows what no forecaster can: whoever is measured against one, or made
-    from one, is measured by hindsight.
+    Skill is what was gained on the past alone. Whoever may earn credit of their own,
+    a market too, is compared with others, and nobody is measured against them.
     """
     for role in ("r1", "r2"):
         for other in _with_role(suite, role)[1:]:
             yield other.gap("role", f"is {role} a second time", "keep one")
     for competitor in suite.competitors:
-        if competitor.text("layer") == "oracle" and competitor.gives("role"):
-            what = "is given to an oracle, which is never a baseline"
-            yield competitor.gap("role", what, "leave it out")
-    naming = [(suite.top.table("scoring"), "reference", "name a past-only baseline")]
-    naming += [(suite.top, "incumbent", "name what forecasts without hindsight")]
-    naming += [(each, "of", "name what is sealed") for each in suite.competitors]
+        served, layer = competitor.text("role"), competitor.text("layer")
+        if served is not None and layer not in {None, _BASELINE}:
+            what = f"is {served}, and {competitor.text('name')} is of the layer {layer}"
+            yield competitor.gap("role", what, "give it to one of the layer baseline")
+    scoring = suite.top.table("scoring")
+    reference = suite.competitor(scoring.text("reference"))
+    layer = None if reference is None else reference.text("layer")
+    if layer not in {None, _BASELINE}:
+        what = f"is {scoring.text('reference')}, of the layer {layer}"
+        yield scoring.gap("reference", what, "name one of the layer baseline")
+
+
+def oracles_unfit(suite: Suite) -> Iterator[Gap]:
+    """Yield a gap for each oracle that others are compared with, or made from.
+
+    An oracle knows what no forecaster can: either would be hindsight.
+    """
+    naming = [(suite.top, "incumbent", "name what forecasts without hindsight")]
+    for competitor in suite.competitors:
+        naming += [(competitor, key, remedy) for key, remedy in _NO_ORACLE.items()]
     for table, key, remedy in naming:
-        named = suite.competitor(table.text(key))
-        if named is not None and named.text("layer") == "oracle":
-            what = f"is {table.text(key)}, an oracle, which is never a baseline"
+        name = table.text(key)
+        if name is not None and _is_oracle(suite, name):
+            what = f"is {name}, an oracle, which is nobody's measure or source"
             yield table.gap(key, what, remedy)
+    for ablation in suite.top.tables("ablations"):
+        for name in ablation.texts("order"):
+            if _is_oracle(suite, name):
+                what = f"has {name}, an oracle, whose evidence nobody could have"
+                yield ablation.gap("order", what, "leave it out")
+
+
+def _is_oracle(suite: Suite, name: str) -> bool:
+    named = suite.competitor(name)
+    return named is not None and named.text("layer") == "oracle"
 
 
 def layers_unfit(suite: Suite) -> Iterator[Gap]:
@@ -130,13 +161,10 @@ def fill_unfit(suite: Suite) -> Iterator[Gap]:
     Only what is computed from the past alone stands where a unit was opened.
     """
     scoring = suite.top.table("scoring")
-    source = suite.competitor(scoring.text("reference"))
-    for _ in suite.competitors:
-        if source is not None and source.gives("method") and source.gives("of"):
-            source = suite.competitor(source.text("of"))
-    is_sealed = source is not None and source.text("method") != "past_rate"
-    if scoring.sound.get("baseline_fill") and is_sealed:
-        what = f"is true, and {scoring.text('reference')} waits for who seals"
+    reference = suite.competitor(scoring.text("reference"))
+    is_sealed = reference is not None and reference.text("method") != "past_rate"
+    if scoring.claims("baseline_fill") and is_sealed:
+        what = f"is true, and {scoring.text('reference')} is no past_rate"
         remedy = "write false, or let a past_rate be the reference"
         yield scoring.gap("baseline_fill", what, remedy)
 

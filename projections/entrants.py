@@ -170,7 +170,7 @@ class Field:
         scoring = self.board.suite.manifest.scoring
         reference = self.computed.get(scoring.reference)
         is_to_be = slot == slots.TIME_WEIGHTED and scoring.baseline_fill
-        if not is_to_be or reference is None or reference.is_mirror:
+        if not is_to_be or reference is None:
             return taken
         return filled(self.board, self.places, taken, reference)
 

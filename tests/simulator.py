@@ -68,7 +68,7 @@ def suite(name: str = SUITE, **changes: Any) -> SuiteManifest:
     weather = {**template, "id": "weather", "answers": ["dry", "rain", "snow"]}
     raw["templates"] += [{**weather, "positive": "rain"}]
     raw["competitors"].append(
-        {"name": "rival", "layer": "market", "principal": "rival"}
+        {"name": "rival", "layer": _rival_layer(changes), "principal": "rival"}
     )
     for path, value in changes.items():
         *folders, key = path.split("__")
@@ -77,6 +77,12 @@ def suite(name: str = SUITE, **changes: Any) -> SuiteManifest:
             place = place[folder]
         place[key] = value
     return freeze_manifest(raw)
+
+
+def _rival_layer(changes: dict[str, Any]) -> str:
+    """Return what the rival is: others are measured against a baseline alone."""
+    is_reference = changes.get("scoring__reference") == "rival"
+    return "baseline" if is_reference else "market"
 
 
 class History:

@@ -193,7 +193,7 @@ def test_what_is_computed_otherwise_has_no_rate(competitor: Competitor) -> None:
 
 
 def test_what_is_drawn_towards_a_rate_that_is_not_computed_is_not_computed() -> None:
-    sealed = Competitor(name="r1", layer="market", principal="rival", role="r1")
+    sealed = Competitor(name="r1", layer="baseline", principal="rival", role="r1")
     drawn = past_rate("drawn", by=("target",), prior_weight="2")
     only = msgspec.structs.replace(suite(), competitors=(sealed, drawn))
     assert not is_computed(drawn, only)

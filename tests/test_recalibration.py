@@ -283,19 +283,6 @@ def test_a_past_rate_can_be_recalibrated_and_so_can_a_recalibration() -> None:
     assert row(history, "twice")["counts"]["submitted"] == 1
 
 
-def test_a_recalibration_can_be_the_reference_of_others() -> None:
-    history = of_native(
-        recalibration("isotonic", min_past=1), scoring__reference="native-calibrated"
-    )
-    taught(history, 1, "0.8", "pass")
-    taught(history, 2, "0.6", "fail")
-    # Fifty outcomes are too few to be fitted: it says what its source says.
-    assert value(row(history), "bss_frozen") == "0/1"
-    isotonic = row(history, "native-isotonic")
-    assert value(isotonic, "brier") == "13/25"
-    assert value(isotonic, "bss_frozen") == "-8/5"
-
-
 def test_what_is_recalibrated_event_by_event_is_what_is_recalibrated_at_once() -> None:
     history = of_native(
         recalibration("platt"),
