@@ -18,11 +18,16 @@ _NUMBER = re.compile(r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 
 
 class AtBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """A forecaster's skill under one budget, and whether it forecast every unit there."""
+    """A forecaster's skill under one budget, and whether that is over every unit."""
 
     budget: str
     skill: Measure
     is_covered: bool
+
+    @property
+    def whole(self) -> Measure:
+        """The skill where it is over every unit; see `whole`."""
+        return whole(self.skill, is_covered=self.is_covered)
 
 
 class Adaptation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +35,8 @@ class Adaptation(msgspec.Struct, frozen=True, kw_only=True):
 
     `auc` is the area under its skill over the budgets, divided by their length: its
     skill if there is one budget only, which `is_single` flags. `least_adapted` is the
-    skill under the least budget, `best` the largest.
+    skill under the least budget, `best` the largest. None is over some of the units:
+    whoever skips the hard ones has no number rather than a better one.
     """
 
     auc: Measure
@@ -60,15 +66,15 @@ def budget_axis(budgets: Sequence[str]) -> list[Fraction]:
 def adaptation(path: Sequence[AtBudget]) -> Adaptation:
     """Return what skills under the declared budgets, all of them in order, come to.
 
-    Nothing is compared over different units: where the skill under some budget is
-    undefined there is no area, for the same reason; where one does not cover all
-    units, none for `cohort_mismatch`.
+    Nothing is compared over different units: where one budget does not cover all of
+    them there is no area (`cohort_mismatch`), and where the skill under one is
+    undefined, none for the same reason.
     """
     undefined = _undefined(path)
     if undefined is not None:
         return Adaptation(
             auc=undefined,
-            least_adapted=path[0].skill if path else undefined,
+            least_adapted=path[0].whole if path else undefined,
             best=undefined,
             is_single=len(path) == 1,
         )
@@ -83,15 +89,19 @@ def adaptation(path: Sequence[AtBudget]) -> Adaptation:
     )
 
 
+def whole(skill: Measure, *, is_covered: bool) -> Measure:
+    """Return a skill where it is over all units that it should be over.
+
+    Else it is undefined (`cohort_mismatch`), and says over how many it would have been.
+    """
+    return skill if is_covered else Measure(value=None, n=skill.n, reason=MISMATCH)
+
+
 def _undefined(path: Sequence[AtBudget]) -> Measure | None:
     if not path:
         return Measure(value=None, n=0, reason=EMPTY)
-    for each in path:
-        if each.skill.value is None:
-            return Measure(value=None, n=each.skill.n, reason=each.skill.reason)
-        if not each.is_covered:
-            return Measure(value=None, n=each.skill.n, reason=MISMATCH)
-    return None
+    wholes = (each.whole for each in path)
+    return next((each for each in wholes if each.value is None), None)
 
 
 def _area(axis: Sequence[Fraction], skills: Sequence[Fraction]) -> Fraction:

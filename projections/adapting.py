@@ -2,15 +2,17 @@
 
 Skill is that over the frozen reference, never clamped. Robustness is the skill under
 the least budget alone, on units that are tagged as out of distribution or as events:
-what was adapted cannot count for it.
+what was adapted cannot count for it. What is over some of the units is no number here:
+a skill could be had by skipping the hard ones (FUTURE-TS's comparable coverage).
 """
 
 from typing import Any
 
 import numpy as np
 
-from ledger.projections.adaptation import AtBudget, adaptation
+from ledger.projections.adaptation import AtBudget, adaptation, whole
 from ledger.projections.cohort import NOT_DECLARED, Measure, skill, undefined
+from ledger.projections.columns import Integers
 from ledger.projections.entrants import Field
 from ledger.projections.ground import Ground
 from ledger.projections.parts import values_of
@@ -25,17 +27,27 @@ def adapting(about: Sample, field: Field, slot: str) -> Shown | None:
     """Return a competitor's skill under each budget, and what the path comes to.
 
     None where the suite declares no budgets, or the competitor is computed. A budget
-    covers its units where every one that is resolved has a vector under it.
+    covers the units where every one that is resolved has a score under it, and one of
+    the reference beside it.
     """
     budgets = about.board.suite.manifest.adaptation_budgets
     if not budgets or about.entrant.competitor.principal is None:
         return None
     grounds = [_ground(about, field, slot, budget) for budget in budgets]
+    resolved = _resolved(about)
     path = [
-        AtBudget(budget=budget, skill=_skill(ground), is_covered=_is_covered(ground))
+        AtBudget(
+            budget=budget,
+            skill=_skill(ground),
+            is_covered=_is_covered(ground, resolved),
+        )
         for budget, ground in zip(budgets, grounds, strict=True)
     ]
     found = adaptation(path)
+    apart, least = _unlike(about, resolved), grounds[0]
+    forecast = np.intersect1d(least.cohort.units, apart, assume_unique=True)
+    set_apart = Ground(least.sample, least.sample.cohort(forecast))
+    robustness = whole(_skill(set_apart), is_covered=_is_covered(set_apart, apart))
     return {
         "budgets": {
             each.budget: {**each.skill.told(), "is_covered": each.is_covered}
@@ -45,7 +57,7 @@ def adapting(about: Sample, field: Field, slot: str) -> Shown | None:
         "least_adapted": found.least_adapted.told(),
         "best": found.best.told(),
         "is_single": found.is_single,
-        "robustness": _skill(_unlike(grounds[0])).told(),
+        "robustness": robustness.told(),
     }
 
 
@@ -65,18 +77,29 @@ def _skill(ground: Ground) -> Measure:
     return skill(on.loss(on.brier(on.mine)), on.loss(on.brier(theirs)))
 
 
-def _is_covered(ground: Ground) -> bool:
-    """Tell whether every declared unit that is resolved has a score here."""
-    declared, outcome = ground.sample.declared, ground.sample.board.units.outcome
-    return ground.size == int(np.count_nonzero(outcome[declared] >= 0))
+def _resolved(about: Sample) -> Integers:
+    """Return the declared units that are resolved; those that only train are not."""
+    is_resolved = about.board.units.outcome[about.declared] >= 0
+    found: Integers = about.declared[is_resolved]
+    return found
 
 
-def _unlike(ground: Ground) -> Ground:
-    """Return the units of a ground with a tag that sets them apart."""
-    units = ground.cohort.units
+def _is_covered(ground: Ground, units: Integers) -> bool:
+    """Tell whether a skill here is over so many units as it should be over.
+
+    The units of a ground are among them. Without a reference there is no skill at all,
+    for a reason of its own.
+    """
+    on = ground.beside(ground.reference)
+    return (ground if on is None else on).size == len(units)
+
+
+def _unlike(about: Sample, units: Integers) -> Integers:
+    """Return those of some units that have a tag which sets them apart."""
     apart = np.zeros(len(units), dtype=np.bool_)
     for grouping in _UNLIKE:
-        values = values_of(ground.sample.board, grouping)
+        values = values_of(about.board, grouping)
         tagged = np.array([bool(name) for name in values.names], dtype=np.bool_)
         apart |= tagged[values.code[units]]
-    return Ground(ground.sample, ground.sample.cohort(units[apart]))
+    found: Integers = units[apart]
+    return found

@@ -54,6 +54,19 @@ def test_a_budget_under_which_units_were_skipped_is_compared_with_none() -> None
     skipped = at("few-shot", "0.9", is_covered=False)
     found = adaptation([at("zero-shot", "0.1"), skipped])
     assert (found.auc.value, found.auc.reason) == (None, "cohort_mismatch")
+    assert found.least_adapted.value == Fraction(1, 10)
+
+
+def test_a_least_budget_under_which_units_were_skipped_shows_nothing() -> None:
+    skipped = at("zero-shot", "0.9", is_covered=False)
+    found = adaptation([skipped, at("few-shot", "0.1")])
+    for each in (found.auc, found.least_adapted, found.best):
+        assert (each.value, each.n, each.reason) == (None, 8, "cohort_mismatch")
+
+
+def test_units_that_were_skipped_are_the_reason_before_an_undefined_skill() -> None:
+    found = adaptation([at("zero-shot", None, is_covered=False)])
+    assert found.auc.reason == found.least_adapted.reason == "cohort_mismatch"
 
 
 def test_without_a_budget_there_is_nothing() -> None:

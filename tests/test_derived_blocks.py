@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import msgspec
+import pytest
 
 from ledger.events import Quantity
 from ledger.projections.ablating import ablating
@@ -200,15 +201,18 @@ def adapted(
     *skipped: str,
     tags: Sequence[dict[str, str]] = ({}, {}),
     manifest: SuiteManifest | None = None,
+    rivals: Sequence[str] = (),
 ) -> History:
     """Say 1/4, 1/2 and 3/4 under the budgets, of units that all pass.
 
-    Some budgets are skipped on the first unit.
+    Some budgets are skipped on the first unit; `rivals` are what a rival forecasts too.
     """
     history = History(manifest or suite(adaptation_budgets=list(BUDGETS)))
     asked = [history.question(f"u-{k}", tags=each) for k, each in enumerate(tags)]
     for question in asked:
         last = None
+        if question.id in rivals:
+            history.seal(question, "0.5", forecaster="rival")
         for budget, p in BUDGETS.items():
             if budget in skipped and question is asked[0]:
                 continue
@@ -246,6 +250,38 @@ def test_a_unit_that_was_skipped_under_a_budget_leaves_no_area() -> None:
     assert not found["budgets"]["few-shot"]["is_covered"]
     assert found["auc"]["reason"] == "cohort_mismatch"
     assert found["budgets"]["few-shot"]["n"] == 1
+    assert found["least_adapted"]["exact"] == "-5/4"
+
+
+def test_a_unit_that_was_skipped_under_the_least_budget_leaves_that_no_skill() -> None:
+    found = budgets_of(adapted("zero-shot"))
+    assert found["budgets"]["zero-shot"]["exact"] == "-5/4"
+    for name in ("auc", "least_adapted", "best"):
+        assert (found[name]["value"], found[name]["n"]) == (None, 1), name
+        assert found[name]["reason"] == "cohort_mismatch", name
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_covered"), [(("u-0", "u-1"), True), (("u-1",), False)]
+)
+def test_a_unit_without_a_score_of_the_reference_is_not_covered(
+    asked: tuple[str, ...], is_covered: bool
+) -> None:
+    history = adapted(
+        manifest=suite(adaptation_budgets=list(BUDGETS), scoring__reference="rival"),
+        rivals=asked,
+    )
+    found = budgets_of(history)
+    assert {each["is_covered"] for each in found["budgets"].values()} == {is_covered}
+    for name in ("auc", "least_adapted"):
+        assert (found[name]["value"] is not None) is is_covered, name
+
+
+def test_units_that_only_train_need_no_score_under_a_budget() -> None:
+    made = suite(adaptation_budgets=list(BUDGETS), statistics__min_training=1)
+    found = budgets_of(adapted("zero-shot", manifest=made))
+    assert found["budgets"]["zero-shot"]["is_covered"]
+    assert found["least_adapted"]["value"] is not None
 
 
 def test_a_budget_that_nobody_used_has_no_skill_and_leaves_no_area() -> None:
@@ -254,19 +290,61 @@ def test_a_budget_that_nobody_used_has_no_skill_and_leaves_no_area() -> None:
     found = budgets_of(history)
     assert found["budgets"]["zero-shot"]["reason"] == "empty"
     assert found["budgets"]["full"]["exact"] == "3/4"
-    assert found["auc"]["reason"] == found["least_adapted"]["reason"] == "empty"
+    assert found["auc"]["reason"] == found["least_adapted"]["reason"]
+    assert found["auc"]["reason"] == "cohort_mismatch"
 
 
-def test_robustness_is_the_least_adapted_skill_on_units_that_are_set_apart() -> None:
+def test_where_nothing_is_resolved_nothing_was_skipped() -> None:
+    history = History(adaptation_budgets=list(BUDGETS))
+    question = history.question()
+    history.seal(question, "0.75", adaptation_budget="full")
+    history.wait(hours=3)
+    history.record(question, "VOID")
+    found = budgets_of(history)
+    assert found["auc"]["reason"] == found["robustness"]["reason"] == "empty"
+
+
+def tagging() -> SuiteManifest:
+    """Return a suite with budgets whose units may be set apart."""
     made = suite(adaptation_budgets=list(BUDGETS))
     allowing = tuple(
         msgspec.structs.replace(each, allowed_tags=("ood", "event", "repo"))
         for each in made.templates
     )
+    return msgspec.structs.replace(made, templates=allowing)
+
+
+def test_robustness_is_the_least_adapted_skill_on_units_that_are_set_apart() -> None:
     tags = ({"ood": "entity"}, {"repo": "ood"}, {"event": "storm"})
-    found = budgets_of(
-        adapted(tags=tags, manifest=msgspec.structs.replace(made, templates=allowing))
-    )
+    found = budgets_of(adapted(tags=tags, manifest=tagging()))
+    assert (found["robustness"]["exact"], found["robustness"]["n"]) == ("-5/4", 2)
+
+
+SKIPPED = {
+    "a unit that is set apart, of two": (
+        ({"ood": "entity"}, {"event": "storm"}),
+        (None, 1, "cohort_mismatch"),
+    ),
+    "the only unit that is set apart": (
+        ({"ood": "entity"}, {}),
+        (None, 0, "cohort_mismatch"),
+    ),
+    "a unit that is not set apart": (({}, {"event": "storm"}), ("-5/4", 1, None)),
+}
+
+
+@pytest.mark.parametrize(("tags", "expected"), SKIPPED.values(), ids=SKIPPED)
+def test_robustness_needs_the_least_budget_on_all_units_that_are_set_apart(
+    tags: tuple[dict[str, str], ...], expected: tuple[str | None, int, str | None]
+) -> None:
+    history = adapted("zero-shot", tags=tags, manifest=tagging())
+    found = budgets_of(history)["robustness"]
+    assert (found.get("exact"), found["n"], found.get("reason")) == expected
+
+
+def test_a_richer_budget_that_was_skipped_takes_nothing_from_robustness() -> None:
+    tags = ({"ood": "entity"}, {"event": "storm"})
+    found = budgets_of(adapted("full", tags=tags, manifest=tagging()))
     assert (found["robustness"]["exact"], found["robustness"]["n"]) == ("-5/4", 2)
 
 
