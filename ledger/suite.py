@@ -15,6 +15,7 @@ from ledger.grammar import Count, DecimalText, Fact, Hex, Instant, Key, Text
 from ledger.keys.roster import Principal
 from ledger.suite_grammar import (
     Binning,
+    Division,
     Grouping,
     Interval,
     Line,
@@ -192,7 +193,7 @@ class PromotionGate(Fact, frozen=True, kw_only=True):
 
     trivial_gain: DecimalText
     loss_margin: DecimalText
-    slices: Annotated[tuple[Slice, ...], Written] = ()
+    slices: Annotated[tuple[Division, ...], Written] = ()
 
 
 class Gates(Fact, frozen=True, kw_only=True):

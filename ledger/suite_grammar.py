@@ -52,6 +52,14 @@ Slice = Annotated[
         "adaptation_budget or tag:<name>",
     ),
 ]
+# What divides units: a forecaster has its tier as a whole, and a budget its vectors.
+Division = Annotated[
+    str,
+    Meta(
+        pattern=rf"\A(?:template|horizon|slot|target|{_TAG})\Z",
+        description="template, horizon, slot, target or tag:<name>",
+    ),
+]
 Stratum = Annotated[
     str,
     Meta(
