@@ -18,7 +18,6 @@ from ledger.projections.measures import Score
 from ledger.projections.permutation_gate import Specificity
 from ledger.projections.permuted import Permuted, against, permuted
 from ledger.projections.resampling import Interval
-from ledger.projections.rng import row_seed
 from ledger.suite_grammar import Interval as Range
 
 Shown = dict[str, Any]
@@ -91,18 +90,24 @@ def _permutation(ground: Ground, inference: Inference) -> Shown:
         return {**_undecided(NOT_DECLARED), "against": r1}
     if ground.sample.entrant.competitor.layer in _UNCREDITED:
         return {**_undecided(NOT_DECLARED), "against": r1}
-    seed = row_seed(inference.root, on.cohort.hash)
-    decided = permuted(on, r1, seed)
+    decided = permuted(on, r1, inference.root)
     shown = {**_permuted(decided), "against": r1}
     beside = on.beside(r2)
     if r2 is None or beside is None or decided.found is None:
         return shown
     if beside is on:
-        second = against(on, decided.found, (r1, r2))
+        second = decided._replace(found=against(on, decided.found, (r1, r2)))
     else:
-        seed = row_seed(inference.root, beside.cohort.hash)
-        second = permuted(beside, r2, seed).found or decided.found
-    return {**shown, "vs_r2": {**_effects(second), "against": r2}}
+        second = permuted(beside, r2, inference.root)
+    return {**shown, "vs_r2": {**_against_routine(second), "against": r2}}
+
+
+def _against_routine(decided: Permuted) -> Shown:
+    """Return the effects against R2, and by what they were drawn: no decision."""
+    assert decided.found is not None, "fewer units have no more targets"
+    reason = {"reason": INSUFFICIENT} if decided.found.wrong is None else {}
+    effects = _effects(decided.found)
+    return {**effects, **reason, "inference": decided.inference}
 
 
 def _undecided(reason: str) -> Shown:
@@ -124,10 +129,12 @@ def _permuted(decided: Permuted) -> Shown:
         "p_value": None if p_value is None else dec12(p_value),
         "p_exact": None if p_value is None else exact_text(p_value),
         "permutations": found.permutations,
+        "derangements": found.derangements,
         "count": found.count,
         "is_exact": found.is_exact,
         **_effects(found),
         **{name: getattr(found, name) for name in _COUNTS},
+        "inference": decided.inference,
     }
 
 

@@ -85,11 +85,6 @@ class Stratum(msgspec.Struct, frozen=True, kw_only=True):
         """Return every permutation of the targets, first the one that moves none."""
         return np.array(list(permutations(range(self.targets))), dtype=np.int64)
 
-    def shifted_orders(self) -> Integers:
-        """Return the permutations in which each target has each other one once."""
-        own = np.arange(self.targets)
-        return (own + own[1:, None]) % self.targets
-
     def drawn_orders(self, seed: bytes, label: str, size: int) -> Iterator[Integers]:
         """Yield `size` permutations, some at a time: targets in the order of words."""
         for words in draws(

@@ -35,13 +35,15 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of permuted forecasts, beside those of the forecasts as they are.
 
     Sums over rows in picobits. `count` of the `size` permutations score at least as
-    much; `wrong` is the mean sum where every target has another one's forecasts.
+    much. In `derangements` of them every target of every stratum has another one's
+    forecasts; `wrong` is the mean sum of these, None where there are none.
     """
 
     observed: int
-    wrong: Fraction
+    wrong: Fraction | None
     count: int
     size: int
+    derangements: int
     is_exact: bool
 
     @property
@@ -60,18 +62,21 @@ class Specificity(msgspec.Struct, frozen=True, kw_only=True):
     """Whether skill collapses on the wrong target, and by how much; skills in bits.
 
     `retained` is the share of the skill that is left on wrong targets. `rows` and
-    `targets` were permuted; the counts of what was left out are as in `Matched`.
+    `targets` were permuted, within so many `strata`; the counts of what was left out
+    are as in `Matched`, the others as in `Reference`.
     """
 
     decision: str
     rows: int
     targets: int
+    strata: int
     unpartnered: int
     alone: int
     strata_alone: int
     p_value: Fraction | None = None
     count: int | None = None
     permutations: int | None = None
+    derangements: int | None = None
     is_exact: bool | None = None
     observed: Fraction | None = None
     wrong: Fraction | None = None
@@ -95,7 +100,8 @@ def specificity(
     `baseline` is what the baseline scores on each row's own outcome, in picobits, and
     is not read where a row is not scored;
     `names` are those of the strata, by their codes. Fewer than two targets that can be
-    exchanged, or too few permutations for any p-value to reach alpha, are insufficient.
+    exchanged, too few permutations for any p-value to reach alpha, or draws that all
+    leave some target its own forecasts, are insufficient.
     """
     found = matched(rows, names)
     if not found.strata:
@@ -104,10 +110,10 @@ def specificity(
     own = exact_sum(baseline[found.kept])
     scale = len(found.kept) * UNITS
     observed = Fraction(reference.observed - own, scale)
-    wrong = (reference.wrong - own) / scale
-    retained = wrong / observed if observed > 0 else None
+    wrong = None if reference.wrong is None else (reference.wrong - own) / scale
+    retained = share_retained(observed, wrong)
     decision = SURVIVES
-    if reference.p_least > gate.alpha:
+    if wrong is None or reference.p_least > gate.alpha:
         decision = INSUFFICIENT
     elif (
         retained is not None
@@ -120,19 +126,29 @@ def specificity(
         p_value=reference.p_value,
         count=reference.count,
         permutations=reference.size,
+        derangements=reference.derangements,
         is_exact=reference.is_exact,
         observed=observed,
         wrong=wrong,
-        delta=observed - wrong,
+        delta=None if wrong is None else observed - wrong,
         retained=retained,
     )
+
+
+def share_retained(observed: Fraction, wrong: Fraction | None) -> Fraction | None:
+    """Return the share of a skill that is left on wrong targets; None without skill."""
+    return None if wrong is None or observed <= 0 else wrong / observed
+
+
+def label_of(stratum: str, strata: int) -> str:
+    """Return the label of the words that a stratum, one of so many, is permuted by."""
+    return LABEL if strata <= 1 else f"{LABEL}/{stratum}"
 
 
 def reference_set(strata: Sequence[Stratum], seed: bytes, draws: int) -> Reference:
     """Return the scores under all permutations, or under `draws` of them if too many.
 
-    All are looked at up to 10,000. Draws have the label `perm`, and of several strata
-    each `perm/` and its name.
+    All are looked at up to 10,000; `label_of` says by which words others are drawn.
     """
     if _permutations(strata) <= ALL_MAX:
         return _all_permutations(strata)
@@ -145,45 +161,48 @@ def _permutations(strata: Sequence[Stratum]) -> int:
 
 
 def _all_permutations(strata: Sequence[Stratum]) -> Reference:
-    observed, wrong = 0, Fraction(0)
+    """Return the scores of each stratum's permutations with each of the others'."""
     together: Scores = np.zeros(1, dtype=strata[0].scores.dtype)
+    moves_all: Flags = np.ones(1, dtype=np.bool_)
     for stratum in strata:
         orders = stratum.all_orders()
-        totals = stratum.totals(orders)
-        observed += int(totals[0])
-        wrong += _mean(totals[_moves_all(orders)])
-        together = (together[:, None] + totals).ravel()
-    count = int(np.count_nonzero(together >= observed))
-    return Reference(
-        observed=observed, wrong=wrong, count=count, size=len(together), is_exact=True
-    )
+        together = (together[:, None] + stratum.totals(orders)).ravel()
+        moves_all = (moves_all[:, None] & _moves_all(orders)).ravel()
+    return _reference(strata, together, moves_all, is_exact=True)
 
 
 def _drawn_permutations(
     strata: Sequence[Stratum], seed: bytes, draws: int
 ) -> Reference:
-    observed, wrong = 0, Fraction(0)
+    """Return the scores of draws, in each of which all strata are permuted at once."""
     together: Scores = np.zeros(draws, dtype=strata[0].scores.dtype)
+    moves_all: Flags = np.ones(draws, dtype=np.bool_)
     for stratum in strata:
-        label = LABEL if len(strata) == 1 else f"{LABEL}/{stratum.name}"
-        blocks = [
-            (stratum.totals(orders), _moves_all(orders))
-            for orders in stratum.drawn_orders(seed, label, draws)
-        ]
-        totals = np.concatenate([total for total, _ in blocks])
-        moved = np.concatenate([moves for _, moves in blocks])
-        together += totals
-        unmoved = np.arange(stratum.targets)[None]
-        observed += int(stratum.totals(unmoved)[0])
-        strangers = totals[moved]
-        if not len(strangers):
-            # Few draws may all leave somebody in place. The mean over all permutations
-            # that do not is that over the shifts: each pair is as often in them.
-            strangers = stratum.totals(stratum.shifted_orders())
-        wrong += _mean(strangers)
-    count = int(np.count_nonzero(together >= observed))
+        label = label_of(stratum.name, len(strata))
+        start = 0
+        for orders in stratum.drawn_orders(seed, label, draws):
+            block = slice(start, start + len(orders))
+            together[block] += stratum.totals(orders)
+            moves_all[block] &= _moves_all(orders)
+            start += len(orders)
+    return _reference(strata, together, moves_all, is_exact=False)
+
+
+def _reference(
+    strata: Sequence[Stratum], together: Scores, moves_all: Flags, *, is_exact: bool
+) -> Reference:
+    """Return what the sums of permutations say; a flag tells which spare no target."""
+    observed = sum(
+        int(each.totals(np.arange(each.targets)[None])[0]) for each in strata
+    )
+    strangers = together[moves_all].tolist()
     return Reference(
-        observed=observed, wrong=wrong, count=count, size=draws, is_exact=False
+        observed=observed,
+        wrong=Fraction(sum(strangers), len(strangers)) if strangers else None,
+        count=int(np.count_nonzero(together >= observed)),
+        size=len(together),
+        derangements=len(strangers),
+        is_exact=is_exact,
     )
 
 
@@ -193,15 +212,12 @@ def _moves_all(orders: Integers) -> Flags:
     return moves_all
 
 
-def _mean(totals: Scores) -> Fraction:
-    return Fraction(sum(totals.tolist()), len(totals))
-
-
 def _told(found: Matched, decision: str) -> Specificity:
     return Specificity(
         decision=decision,
         rows=len(found.kept),
         targets=found.targets,
+        strata=len(found.strata),
         unpartnered=found.unpartnered,
         alone=found.alone,
         strata_alone=found.strata_alone,

@@ -15,15 +15,24 @@ import numpy as np
 from ledger.canonical import canonical_text
 from ledger.projections.baselines import TAG, tag_of
 from ledger.projections.columns import Integers, rows_among
-from ledger.projections.exact import UNITS, exact_sum, picobits
+from ledger.projections.exact import UNITS, dec12, exact_sum, picobits
 from ledger.projections.fetching import Texts
 from ledger.projections.ground import Ground, grouped
 from ledger.projections.permutation import Rows, matched
-from ledger.projections.permutation_gate import Gate, Specificity, specificity
+from ledger.projections.permutation_gate import (
+    Gate,
+    Specificity,
+    label_of,
+    share_retained,
+    specificity,
+)
+from ledger.projections.rng import RNG_ID, row_seed
 from ledger.projections.scores import clip
 from ledger.projections.slots import weighted_means
 
 SLOT = "slot"
+# Stands in the label that a row shows for the name of each of several strata.
+_STRATUM = "<stratum>"
 # Targets times permutations, 6,700 of them at 9,999: of more, a row would take a
 # minute and gigabytes, and is not decided. A suite may declare fewer permutations.
 WORDS_MAX = 2**26
@@ -35,12 +44,14 @@ class Permuted(NamedTuple):
 
     found: Specificity | None
     reason: str | None = None
+    inference: dict[str, str | int] | None = None
 
 
-def permuted(on: Ground, baseline: str, seed: bytes) -> Permuted:
+def permuted(on: Ground, baseline: str, root_seed: bytes) -> Permuted:
     """Return whether skill over a baseline is about its targets.
 
-    `on` are the units that have the baseline beside them; `seed` is their row's.
+    `on` are the units that have the baseline beside them, whose cohort gives the seed.
+    `inference` is what a reader needs in order to draw the permutations again.
     """
     theirs = on.theirs(baseline)
     assert theirs is not None, "the ground is that of the baseline"
@@ -50,7 +61,20 @@ def permuted(on: Ground, baseline: str, seed: bytes) -> Permuted:
     at = _forecast(on)
     rows, names = _rows(on, at)
     own = theirs.picobits_clipped[at]
-    return Permuted(specificity(rows, own, names, seed, _gate(on)))
+    seed, gate = row_seed(root_seed, on.cohort.hash), _gate(on)
+    found = specificity(rows, own, names, seed, gate)
+    inference: dict[str, str | int] = {
+        "rng_id": RNG_ID,
+        "root_seed": root_seed.hex(),
+        "cohort_hash": on.cohort.hash,
+        "row_seed": seed.hex(),
+        "label": label_of(_STRATUM, found.strata),
+        "strata": found.strata,
+        "B": gate.permutations,
+        "alpha": dec12(gate.alpha),
+        "rho": dec12(gate.retained),
+    }
+    return Permuted(found, inference=inference)
 
 
 def against(on: Ground, found: Specificity, baselines: tuple[str, str]) -> Specificity:
@@ -62,14 +86,15 @@ def against(on: Ground, found: Specificity, baselines: tuple[str, str]) -> Speci
     of_first, of_second = (on.theirs(name) for name in baselines)
     assert of_first is not None
     assert of_second is not None
-    if found.observed is None or found.wrong is None:
+    if found.observed is None:
         return found
     at = _forecast(on)
     kept = matched(*_rows(on, at)).kept
     moved = (of_first.picobits_clipped - of_second.picobits_clipped)[at[kept]]
     shift = Fraction(exact_sum(moved), len(kept) * UNITS)
-    observed, wrong = found.observed + shift, found.wrong + shift
-    retained = wrong / observed if observed > 0 else None
+    observed = found.observed + shift
+    wrong = None if found.wrong is None else found.wrong + shift
+    retained = share_retained(observed, wrong)
     return msgspec.structs.replace(
         found, observed=observed, wrong=wrong, retained=retained
     )

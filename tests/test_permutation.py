@@ -17,7 +17,9 @@ from ledger.projections.permutation_gate import (
     SURVIVES,
     Gate,
     Specificity,
+    label_of,
     reference_set,
+    share_retained,
     specificity,
 )
 from ledger.projections.rng import stream
@@ -27,6 +29,8 @@ SEED = b"\1" * 32
 HALF, ALPHA = Fraction(1, 2), Fraction(5, 100)
 GATE = Gate(alpha=ALPHA, retained=HALF, permutations=999)
 EXACT, _ = case("permutation-exact")
+# So many draws of the strata below all leave some target in place, and the next none.
+NEVER_ALL = 3585
 
 
 def rows_of(
@@ -100,6 +104,7 @@ def test_all_permutations_of_four_targets_are_those_that_others_count() -> None:
     assert found.p_value == exactly(expected["p_value"])
     assert found.count == expected["count_ge"]
     assert (found.permutations, found.is_exact) == (expected["permutations"], True)
+    assert found.derangements == expected["derangements"]
     assert (found.rows, found.targets, found.decision) == (8, 4, SURVIVES)
 
 
@@ -270,11 +275,12 @@ def test_each_of_several_strata_is_drawn_by_its_own_label(
     rows = rows_of(places, scores, [0, 1, 2, 2, 1, 0])
     strata = matched(rows, ["north", "south"]).strata
     found = reference_set(strata, SEED, 50)
-    sums = np.zeros(50, dtype=np.int64)
+    sums, moved = np.zeros(50, dtype=np.int64), np.ones(50, dtype=np.bool_)
     for number, name in enumerate(["north", "south"]):
         words = stream(SEED, f"perm/{name}", 150).reshape(50, 3).tolist()
         for b, row in enumerate(words):
             order = sorted(range(3), key=lambda at: (row[at], at))
+            moved[b] &= all(at != order[at] for at in range(3))
             own = range(3 * number, 3 * number + 3)
             sums[b] += sum(
                 scores[own[order[i]]][rows.outcome.tolist()[own[i]]] for i in range(3)
@@ -282,6 +288,11 @@ def test_each_of_several_strata_is_drawn_by_its_own_label(
     observed = sum(row[a] for row, a in zip(scores, rows.outcome, strict=True))
     assert found.observed == observed
     assert found.count == int((sums >= observed).sum())
+    # Wrong targets are those of draws in which nobody of any stratum stays in place.
+    strangers = sums[moved].tolist()
+    assert 0 < len(strangers) < 50
+    assert found.derangements == len(strangers)
+    assert found.wrong == Fraction(sum(strangers), len(strangers))
 
 
 def test_sums_that_64_bits_do_not_hold_are_exact(
@@ -355,6 +366,7 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
         "observed": observed,
         "count": sum(total >= observed for total in totals),
         "size": len(totals),
+        "derangements": len(strangers),
         "wrong": Fraction(sum(strangers), len(strangers)) if strangers else None,
     }
 
@@ -385,23 +397,43 @@ def test_a_plain_enumeration_says_the_same(table: list[Any]) -> None:
     elif found.is_exact:
         scale = expected["rows"] * UNITS
         assert found.observed == Fraction(expected["observed"], scale)
-        assert (found.count, found.permutations) == (
+        assert (found.count, found.permutations, found.derangements) == (
             expected["count"],
             expected["size"],
+            expected["derangements"],
         )
         assert found.wrong == expected["wrong"] / scale
 
 
-def test_wrong_targets_are_all_the_others_where_no_draw_moved_everybody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    places = [(0, i, 0) for i in range(4)]
-    scores = [[3 * i + (a * i + 2) ** 2 for a in range(4)] for i in range(4)]
-    (stratum,) = matched(rows_of(places, scores, [2, 0, 1, 3]), ["only"]).strata
-    (drawn,) = stratum.drawn_orders(SEED, "perm", 1)
-    assert (drawn == np.arange(4)).any()
-    enumerated = reference_set([stratum], SEED, 1)
-    monkeypatch.setattr(permutation_gate, "ALL_MAX", 1)
-    found = reference_set([stratum], SEED, 1)
-    assert (enumerated.is_exact, found.is_exact) == (True, False)
-    assert found.wrong == enumerated.wrong
+def pairs(strata: int) -> Rows:
+    """Return strata of two targets, in each of which a forecast fits its own alone."""
+    places = [(stratum, i, 0) for stratum in range(strata) for i in range(2)]
+    own = [[UNITS, -UNITS], [-UNITS, UNITS]] * strata
+    return rows_of(places, own, [0, 1] * strata)
+
+
+def test_draws_that_all_leave_somebody_in_place_say_nothing_of_wrong_targets() -> None:
+    """Of 14 strata of two targets each, one draw in 16,384 moves everybody."""
+    rows = pairs(14)
+    names = [f"stratum-{code:02}" for code in range(14)]
+    for draws, moved in {NEVER_ALL: 0, NEVER_ALL + 1: 1}.items():
+        gate = Gate(alpha=ALPHA, retained=HALF, permutations=draws)
+        found = specificity(rows, nothing(rows), names, SEED, gate)
+        assert (found.is_exact, found.derangements, found.strata) == (False, moved, 14)
+        assert found.observed == 1
+        assert found.p_value is not None
+        assert found.p_value <= ALPHA
+        effects = (found.wrong, found.delta, found.retained)
+        assert effects == ((-1, 2, -1) if moved else (None, None, None))
+        assert found.decision == (COLLAPSES if moved else "insufficient")
+
+
+def test_the_skill_of_others_needs_skill_of_ones_own_to_be_a_share_of() -> None:
+    assert share_retained(Fraction(1), Fraction(1, 4)) == Fraction(1, 4)
+    assert share_retained(Fraction(1), None) is None
+    assert share_retained(Fraction(0), Fraction(1, 4)) is None
+
+
+def test_one_stratum_has_the_plain_label_and_several_have_their_names() -> None:
+    assert label_of("[1]", 1) == "perm"
+    assert label_of("[1]", 2) == "perm/[1]"

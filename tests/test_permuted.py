@@ -1,5 +1,233 @@
-from tests.reporting import row
+from collections import defaultdict
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from hashlib import sha256, shake_256
+from itertools import pairwise
+from json import dumps
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.reporting import Row, row
 from tests.simulator import History, suite
+
+
+class Told(NamedTuple):
+    """A unit as a reader knows it: where it stands, what was said, what happened."""
+
+    template: str
+    horizon: str
+    tag: str
+    slot: str
+    id: str
+    target: str
+    said: dict[str, str]
+    outcome: str | None
+
+
+ANSWERS = {"dispatch-pass": ["pass", "fail"], "weather": ["dry", "rain", "snow"]}
+NAMES = ["zoë", "Bo", "ann", "ed", "東"]
+DRAWS = 199
+
+
+def stratum_of(at: str) -> list[Told]:
+    """Return units of five, four and three targets, on two days, and of one alone."""
+    template, horizon, tag, count = {
+        "first": ("dispatch-pass", "24h", "a", 5),
+        "second": ("dispatch-pass", "2h", "", 4),
+        "third": ("weather", "24h", 'q"é', 3),
+        "alone": ("weather", "2h", "a", 1),
+    }[at]
+    answers = ANSWERS[template]
+    made = []
+    for number, target in enumerate(NAMES[:count]):
+        for day, name in enumerate(("y", "x", "z")):
+            own = (number + day) % len(answers)
+            # What one never said of the last day, no other is asked for either.
+            if (at, number, day) == ("first", 2, 2):
+                continue
+            share = ("0.7", "0.9", "0.9999")[(number + day) % 3]
+            rest = str(1 - Decimal(share))
+            said = dict.fromkeys(answers, "0")
+            said |= {answers[own]: share, answers[own - 1]: rest}
+            happened = answers[own - (number % 2)]
+            is_void = (at, number, day) == ("second", 1, 0)
+            made.append(
+                Told(
+                    template=template,
+                    horizon=horizon,
+                    tag=tag,
+                    slot="late" if day == 2 else "early",
+                    id=f"{at}-{name}-{number}",
+                    target=target,
+                    said=said,
+                    outcome=None if is_void else happened,
+                )
+            )
+    return made
+
+
+UNITS = [
+    told for at in ("third", "first", "alone", "second") for told in stratum_of(at)
+]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Row:
+    manifest = suite(
+        coverage__minimum="0.5",
+        statistics__permutations=DRAWS,
+        gates__permutation__strata=["tag:repo", "template", "slot", "horizon"],
+    )
+    history = History(manifest)
+    asked = []
+    for told in UNITS:
+        tags = {"repo": told.tag} if told.tag else {}
+        question = history.question(
+            told.id,
+            template=told.template,
+            horizon=told.horizon,
+            target=told.target,
+            slot=told.slot,
+            tags=tags,
+        )
+        history.seal(question, told.said)
+        asked.append(question)
+    history.wait(hours=3)
+    for question, told in zip(asked, UNITS, strict=True):
+        if told.outcome is None:
+            history.record(question, "VOID")
+        else:
+            history.resolve(question, told.outcome)
+    return row(history)
+
+
+def picobits(stated: str) -> int:
+    """Return log2 of a probability that is kept a thousandth away from 0 and 1."""
+    exactly = Context(prec=50, rounding=ROUND_HALF_EVEN)
+    p = min(max(Decimal(stated), Decimal("0.001")), Decimal("0.999"))
+    bits = exactly.divide(exactly.ln(p), exactly.ln(Decimal(2)))
+    return int(exactly.multiply(bits, Decimal(10**12)).to_integral_value())
+
+
+def strata() -> dict[str, list[list[Told]]]:
+    """Return the tables of targets that are exchanged: rows are targets, in order."""
+    tables: dict[str, dict[str, list[Told]]] = defaultdict(lambda: defaultdict(list))
+    for told in sorted(UNITS, key=lambda told: told.id.encode()):
+        listed = dumps(ANSWERS[told.template], separators=(",", ":"))
+        values = [told.tag, told.template, told.horizon, listed]
+        compact = dumps(values, separators=(",", ":"), ensure_ascii=False)
+        tables[compact][told.target].append(told)
+    found = {}
+    for name, by_target in tables.items():
+        targets = [by_target[each] for each in sorted(by_target, key=str.encode)]
+        places = [
+            (slot, nth) for slot in ("early", "late") for nth in range(2)
+            if all(len(at_slot(each, slot)) > nth for each in targets)
+        ]  # fmt: skip
+        if len(targets) > 1:
+            found[name] = [
+                [at_slot(each, slot)[nth] for slot, nth in places] for each in targets
+            ]
+    return found
+
+
+def at_slot(units: list[Told], slot: str) -> list[Told]:
+    return [each for each in units if each.slot == slot]
+
+
+def score(table: list[list[Told]], order: list[int]) -> int:
+    """Return what a stratum scores where target i has the forecasts of `order[i]`."""
+    return sum(
+        picobits(other.said[own.outcome])
+        for mine, at in zip(table, order, strict=True)
+        for own, other in zip(mine, table[at], strict=True)
+        if own.outcome is not None
+    )
+
+
+def orders(seed: bytes, label: str, targets: int) -> list[list[int]]:
+    head = b"forecast-ledger/rng/1\0" + seed + b"\0" + label.encode()
+    words = shake_256(head).digest(8 * targets * DRAWS)
+    ends = pairwise(range(0, len(words) + 1, 8))
+    numbers = [int.from_bytes(words[start:end], "little") for start, end in ends]
+    rows = [numbers[b * targets : (b + 1) * targets] for b in range(DRAWS)]
+    return [sorted(range(targets), key=each.__getitem__) for each in rows]
+
+
+def test_a_reader_draws_the_permutations_again_from_the_row_and_the_page(
+    drawn: Row,
+) -> None:
+    """Nothing here is the program's: units, recipe and arithmetic are a reader's."""
+    gate = drawn["gates"]["permutation"]
+    by = gate["inference"]
+    seed = sha256(
+        b"forecast-ledger/row-seed/1\0"
+        + bytes.fromhex(by["root_seed"])
+        + bytes.fromhex(by["cohort_hash"])
+    ).digest()
+    assert by["row_seed"] == seed.hex()
+    tables = strata()
+    assert (by["rng_id"], by["label"]) == ("fl-rng-1", "perm/<stratum>")
+    assert (by["strata"], by["B"]) == (len(tables), DRAWS) == (3, 199)
+    sums, moves_all, observed = [0] * DRAWS, [True] * DRAWS, 0
+    for name, table in tables.items():
+        observed += score(table, list(range(len(table))))
+        label = by["label"].replace("<stratum>", name)
+        for b, order in enumerate(orders(seed, label, len(table))):
+            sums[b] += score(table, order)
+            moves_all[b] &= all(at != other for at, other in enumerate(order))
+    count = sum(each >= observed for each in sums)
+    assert 0 < count < DRAWS
+    assert (gate["count"], gate["is_exact"]) == (count, False)
+    assert Fraction(gate["p_exact"]) == Fraction(count + 1, DRAWS + 1)
+    strangers = [each for each, moves in zip(sums, moves_all, strict=True) if moves]
+    assert gate["derangements"] == len(strangers) > 0
+    units = [own for table in tables.values() for mine in table for own in mine]
+    assert gate["rows"] == sum(own.outcome is not None for own in units)
+    lost = observed - Fraction(sum(strangers), len(strangers))
+    delta = lost / (gate["rows"] * 10**12)
+    assert abs(Fraction(gate["delta_bits"]) - delta) <= Fraction(1, 2 * 10**12)
+
+
+def test_what_was_left_out_of_the_draws_is_counted(drawn: Row) -> None:
+    gate = drawn["gates"]["permutation"]
+    assert (gate["alone"], gate["strata_alone"]) == (3, 1)
+    # Four others spoke of the last day on which one of the five did not.
+    assert gate["unpartnered"] == 4
+
+
+def test_the_gate_records_what_it_was_decided_by(drawn: Row) -> None:
+    gate = drawn["gates"]["permutation"]
+    by: dict[str, Any] = gate["inference"]
+    assert (by["alpha"], by["rho"]) == ("0.050000000000", "0.500000000000")
+    assert gate["vs_r2"]["inference"] == by
+    assert by["root_seed"] == drawn["inference"]["root_seed"]
+    assert by["cohort_hash"] == drawn["cohort_hash"]
+
+
+@pytest.mark.parametrize(
+    ("draws", "status"), [(18, "insufficient"), (19, "collapses")], ids=str
+)
+def test_draws_that_could_not_reach_alpha_do_not_pass(draws: int, status: str) -> None:
+    """Of nineteen draws the least p-value is one in twenty, which is alpha."""
+    history = History(suite(statistics__permutations=draws))
+    # Each says what nobody else does, and is right.
+    asked = [
+        (history.question(f"d-{day}-{target}", target=f"t-{target}", slot=f"{day}"),
+         bool(target >> day & 1))
+        for day in range(4)
+        for target in range(9)
+    ]  # fmt: skip
+    for question, does in asked:
+        history.seal(question, "0.9" if does else "0.1")
+    history.wait(hours=3)
+    for question, does in asked:
+        history.resolve(question, "pass" if does else "fail")
+    gate = row(history)["gates"]["permutation"]
+    assert (gate["status"], gate["count"]) == (status, 0)
+    assert Fraction(gate["p_exact"]) == Fraction(1, draws + 1)
+    assert ("reason" in gate) is (status == "insufficient")
 
 
 def told(*, last: str) -> History:
