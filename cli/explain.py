@@ -41,9 +41,12 @@ def _facts(row: dict[str, Any]) -> Iterator[tuple[str, object]]:
         yield "  interval", f"none: {row['ci_reason']}"
     for name, found in row["inputs"].items():
         yield f"  {name}", _shown(found)
-    for name, found in (row["inference"] or {}).items():
+    inference = row["inference"] or {}
+    for name, found in inference.items():
         yield f"  {name}", _shown(found)
-    yield "  cohort_hash", row["cohort_hash"]
+    # A score over other units than its row has told their hash already.
+    of_row = "  row's cohort_hash" if "cohort_hash" in inference else "  cohort_hash"
+    yield of_row, row["cohort_hash"]
 
 
 def _shown(found: object) -> str:

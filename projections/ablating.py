@@ -44,7 +44,7 @@ def _ablated(
     found = ablation(tiers, declared.kind)
     on = Ground(ground.sample, ground.sample.cohort(found.units))
     lifts = [*found.lifts, *([] if found.total is None else [found.total])]
-    shown = _told(on, inference, lifts)
+    shown = _told(ground, on, inference, lifts)
     return {
         "kind": declared.kind,
         "units": on.size,
@@ -54,8 +54,10 @@ def _ablated(
     }
 
 
-def _told(on: Ground, inference: Inference, lifts: Sequence[Lift]) -> list[Shown]:
-    """Return lifts as rows show them, all from the same resamples."""
+def _told(
+    ground: Ground, on: Ground, inference: Inference, lifts: Sequence[Lift]
+) -> list[Shown]:
+    """Return lifts as rows show them, all from the same resamples of common units."""
     columns = {str(place): each.gains for place, each in enumerate(lifts)}
     intervals = inference.intervals(
         on,
@@ -63,6 +65,7 @@ def _told(on: Ground, inference: Inference, lifts: Sequence[Lift]) -> list[Shown
             place: resampling_sums.mean(gains, *on.resampled)
             for place, gains in columns.items()
         },
+        row=ground,
     )
     return [
         {

@@ -247,7 +247,7 @@ def _auroc_difference(one: Ground, other: Ground, inference: Inference) -> Shown
     statistic = _AurocDifference(
         Auroc(*one.said, *one.resampled), Auroc(*other.said, *one.resampled)
     )
-    found = inference.intervals(one, {"": statistic})[""]
+    found = inference.intervals(one, {"": statistic}, row=one)[""]
     shown: Shown = {
         **told(measure, found),
         "one": dec12(mine.value),

@@ -12,6 +12,8 @@ from ledger.suite_table import listed, nearest
 
 # Which row a score is of.
 _OF = ("suite", "forecaster", "horizon", "slot", "slice", "cohort_hash", "window")
+# Intervals that are made of the fit itself (the cluster sandwich), and drawn from nothing.
+_FITTED = ("calibration_slope", "calibration_intercept", "intercept_joint")
 _ABSENT = object()
 
 
@@ -48,7 +50,8 @@ def _of_row(score: str, entry: Entry, row: Row) -> dict[str, Any]:
         # Every mean is over whole units of 1e-12, so that the sum comes back exactly.
         total = Fraction(measure["exact"]) * measure["n"]
         inputs["sum"] = {"value": dec12(total), "exact": exact_text(total)}
-    inputs["counts.clusters"] = row["counts"]["clusters"]
+    if "drawn" not in measure:
+        inputs["counts.clusters"] = row["counts"]["clusters"]
     for path in entry.inputs:
         found = _at(row, path)
         if found is not _ABSENT:
@@ -57,10 +60,15 @@ def _of_row(score: str, entry: Entry, row: Row) -> dict[str, Any]:
         **{name: row[name] for name in _OF},
         **measure,
         "inputs": inputs,
-        "inference": row["inference"]
-        if "ci_reason" in measure or "lo" in measure
-        else None,
+        "inference": _inference(score, measure, row),
     }
+
+
+def _inference(score: str, measure: dict[str, Any], row: Row) -> dict[str, Any] | None:
+    """Return how the interval of a score was drawn: as the row says, or the score."""
+    if score in _FITTED or not {"ci_reason", "lo"} & measure.keys():
+        return None
+    return {**row["inference"], **measure.get("drawn", {})}
 
 
 def _at(row: Row, path: str) -> Any:  # noqa: ANN401 - JSON

@@ -20,7 +20,7 @@ _CALLED = {
     "ece": "calibration/ece",
     "mce": "calibration/mce",
 }
-_KEPT = ("value", "exact", "lo", "hi", "n", "count", "reason", "ci_reason")
+_KEPT = ("value", "exact", "lo", "hi", "n", "count", "reason", "ci_reason", "drawn")
 _OF = ("suite", "suite_hash", "forecaster", "layer", "source", "horizon", "slot")
 _FROM = ("slice", "window", "as_of", "scorer", "cohort_hash", "labels")
 _INTEGRITY = (

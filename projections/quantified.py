@@ -40,7 +40,7 @@ def _scores(ground: Ground, inference: Inference, metrics: dict[str, Scored]) ->
             for name in names
             if (column := metrics[name].column) is not None
         }
-        intervals |= inference.intervals(on, statistics)
+        intervals |= inference.intervals(on, statistics, row=ground)
     return {
         name: told(scored.measure, intervals.get(name))
         for name, scored in metrics.items()

@@ -93,13 +93,40 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return 1 - self.level
 
 
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """What an interval was drawn from that is not what its row was drawn from.
+
+    `cohort` is the hash of its units, `seed` the seed that follows from that; `is_few`
+    whether there are so few `clusters` that it is too short.
+    """
+
+    clusters: int
+    seed: bytes
+    cohort: str
+    is_few: bool
+
+    def told(self) -> dict[str, int | str | bool]:
+        """Return it as rows show it, by the names that a row's own inference has."""
+        few = {"few_clusters": True} if self.is_few else {}
+        return {
+            "K": self.clusters,
+            "row_seed": self.seed.hex(),
+            "cohort_hash": self.cohort,
+            **few,
+        }
+
+
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """Two replicates, or the reason why there are none; and how many were undefined."""
+    """Two replicates, or the reason why there are none; and how many were undefined.
+
+    `drawn` is what it was drawn from, where it is over other units than its row.
+    """
 
     lo: Fraction | None = None
     hi: Fraction | None = None
     reason: str | None = None
     undefined: int = 0
+    drawn: Drawn | None = None
 
 
 def recorded(resamples: Resamples, rule: Rule) -> dict[str, str | int]:

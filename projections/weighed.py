@@ -84,7 +84,7 @@ def _weighed(
     stood = candidacy(ground, field) if is_asked else None
     # All of them see the same resamples, which are drawn once.
     intervals, of_costs, of_losses = inference.of_all(
-        scores, useful.numbers, {} if stood is None else stood.scores
+        ground, scores, useful.numbers, {} if stood is None else stood.scores
     )
     if "bss_frozen" in intervals:
         intervals["official_skill"] = clamped(intervals["bss_frozen"])

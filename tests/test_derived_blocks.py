@@ -265,7 +265,7 @@ def test_a_unit_that_was_skipped_under_the_least_budget_leaves_that_no_skill() -
     ("asked", "is_covered"), [(("u-0", "u-1"), True), (("u-1",), False)]
 )
 def test_a_unit_without_a_score_of_the_reference_is_not_covered(
-    asked: tuple[str, ...], is_covered: bool
+    *, asked: tuple[str, ...], is_covered: bool
 ) -> None:
     history = adapted(
         manifest=suite(adaptation_budgets=list(BUDGETS), scoring__reference="rival"),
