@@ -4,16 +4,19 @@ Each shows what it was decided on. The four bars are looked at in order, and the
 that fails names the credit (METRICS §§9, 12, 14, 22).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ledger.projections.calibration import Calibration, Gate, calibration_bar
-from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
+from ledger.projections.cohort import INSUFFICIENT, MISMATCH, NOT_DECLARED
 from ledger.projections.exact import dec12, exact_text
 from ledger.projections.gates import four_bars, routine_bound
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference
+from ledger.projections.labels import UNOFFICIAL
 from ledger.projections.measures import Score
 from ledger.projections.permutation_gate import Specificity
 from ledger.projections.permuted import Permuted, against, permuted
@@ -32,8 +35,13 @@ def gates(
     scores: Mapping[str, Score],
     intervals: Mapping[str, Interval],
     fits: Calibration | None,
+    *,
+    in_the_way: Sequence[str],
 ) -> Shown:
-    """Return the calibration bar, the permutation gate, the four bars and the credit."""
+    """Return the calibration bar, the permutation gate, the four bars and the credit.
+
+    `in_the_way` are the row's labels that stand in the way of any claim.
+    """
     manifest = ground.sample.board.suite.manifest
     bar = _calibration(ground, fits)
     found = _permutation(ground, inference)
@@ -42,6 +50,7 @@ def gates(
         for role, name in (("r1", "skill_vs_r1_bits"), ("r2", "skill_vs_r2_bits"))
     }
     routine = scores["r2_vs_r1_bits"].measure.value
+    needs = _needs(ground, in_the_way)
     four = four_bars(
         skill_r1_lo=lo["r1"],
         skill_r2_lo=routine_bound(
@@ -50,6 +59,7 @@ def gates(
         calibration=bar["status"],
         permutation=found["status"],
         allows_warn=manifest.gates.four_bar.allow_calibration_warn,
+        is_creditable=all(needs.values()),
     )
     return {
         "calibration": bar,
@@ -57,7 +67,39 @@ def gates(
         "four_bar": four.bars,
         "r2_admitted": None if routine is None else routine > 0,
         "credit": four.credit,
+        **_why_not(four.credit, needs, in_the_way),
+        "credit_needs": needs,
+        "in_the_way": list(in_the_way),
     }
+
+
+def _needs(ground: Ground, in_the_way: Sequence[str]) -> dict[str, bool | None]:
+    """Return what credit needs besides its bars, which are about one cohort.
+
+    That is one only if either baseline is on all of its units; None where one of them
+    is not declared.
+    """
+    both = [ground.beside(ground.serving(role)) for role in ("r1", "r2")]
+    horizons = ground.of(ground.sample.board.units.horizon.code)
+    return {
+        "is_one_cohort": None if None in both else all(on is ground for on in both),
+        "is_one_horizon": len(np.unique(horizons)) <= 1,
+        "may_be_claimed": not in_the_way,
+    }
+
+
+def _why_not(
+    credit: str, needs: Mapping[str, bool | None], in_the_way: Sequence[str]
+) -> dict[str, str]:
+    """Return the reason for which there is no credit to speak of, if so."""
+    if credit != INSUFFICIENT:
+        return {}
+    if needs["is_one_cohort"] is False:
+        return {"credit_reason": MISMATCH}
+    if not needs["is_one_horizon"]:
+        return {"credit_reason": NOT_DECLARED}  # Units have no horizon in common.
+    reason = UNOFFICIAL[in_the_way[0]] if in_the_way else INSUFFICIENT
+    return {"credit_reason": reason}
 
 
 def _calibration(ground: Ground, fits: Calibration | None) -> Shown:

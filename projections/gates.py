@@ -39,13 +39,15 @@ def four_bars(
     calibration: str | None,
     permutation: str | None,
     allows_warn: bool,
+    is_creditable: bool = True,
 ) -> FourBars:
     """Return whether a forecast is about its target, or which bar it failed first.
 
     The bounds are the lower ends of the intervals of skill over the two baselines: a
     bound of 0 fails. `calibration` is `pass`, `warn` or `fail`, `permutation`
     `collapses` or `survives`; whatever else, or None, leaves the bar undecided, and
-    then there is no credit but `insufficient`.
+    then there is no credit but `insufficient`. Nor is there any where the row is not
+    creditable, whatever its bars say.
     """
     calibrated = {"pass", "warn"} if allows_warn else {"pass"}
     bars = {
@@ -58,7 +60,7 @@ def four_bars(
         if permutation in _PERMUTATIONS
         else None,
     }
-    if None in bars.values():
+    if not is_creditable or None in bars.values():
         return FourBars(credit=INSUFFICIENT, bars=bars)
     failed = [credit for bar, credit in _BARS.items() if not bars[bar]]
     return FourBars(credit=failed[0] if failed else TARGET_SPECIFIC, bars=bars)
@@ -85,8 +87,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     `brier_gain` is the loss of the strongest simple past-only baseline less the
     candidate's, on the forward holdout; `lo_minus_trivial` the lower end of its paired
-    interval less the gain that is trivial. `native_gains` is whether the native
-    forecaster's own row passes: asked only of a claim about native skill.
+    interval less the gain that is trivial. `may_be_claimed` is whether the row is good
+    for a claim at all.
     """
 
     brier_gain: Fraction | None
@@ -95,7 +97,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     no_leakage: bool | None
     has_utility: bool | None
     sample_suffices: bool = True
-    native_gains: bool | None = True
+    may_be_claimed: bool = True
 
     @property
     def hold(self) -> dict[str, bool | None]:
@@ -106,8 +108,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
             "no_degradation": self.no_degradation,
             "no_leakage": self.no_leakage,
             "has_utility": self.has_utility,
-            "native_gains": self.native_gains,
             "sample_suffices": self.sample_suffices,
+            "may_be_claimed": self.may_be_claimed,
         }
 
 
@@ -122,8 +124,9 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
 def promotion(parts: Parts) -> Promotion:
     """Return what becomes of a candidate.
 
-    A sample that is too small decides nothing, for or against. Otherwise a candidate
-    that is not better than the baseline is rejected, whatever else is unknown.
+    A sample that is too small, or a row that is good for no claim, decides nothing, for
+    or against. Otherwise a candidate that is not better than the baseline is rejected,
+    whatever else is unknown.
     """
     decision = _decision(parts)
     return Promotion(decision=decision, verdict=_verdict(decision, parts), parts=parts)
@@ -131,7 +134,7 @@ def promotion(parts: Parts) -> Promotion:
 
 def _decision(parts: Parts) -> Decision:
     hold = parts.hold
-    if not hold.pop("sample_suffices"):
+    if not (hold.pop("sample_suffices") and hold.pop("may_be_claimed")):
         return "INCONCLUSIVE"
     if hold["brier_gain"] is False:
         return "REJECT"
@@ -148,6 +151,19 @@ def _verdict(decision: Decision, parts: Parts) -> Verdict:
     if decision == "INCONCLUSIVE" or failed == {"lo_minus_trivial"}:
         return "INCONCLUSIVE"
     return "REVERT"
+
+
+def gains(
+    brier_gain: Fraction | None, lo_minus_trivial: Fraction | None
+) -> bool | None:
+    """Tell whether somebody gains more than what is trivial; None where it is unknown.
+
+    A claim about native skill asks it of the native forecaster itself.
+    """
+    hold = {_is_above_zero(brier_gain), _is_above_zero(lo_minus_trivial)}
+    if False in hold:
+        return False
+    return None if None in hold else True
 
 
 def _is_above_zero(value: Fraction | None) -> bool | None:

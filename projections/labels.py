@@ -1,9 +1,11 @@
 """What a reader must know of a row before believing it, in one word each."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
 from ledger.projections.counts import Counts
 from ledger.projections.looks import look
 from ledger.projections.parts import HORIZON, SPLIT, Part
@@ -31,6 +33,26 @@ LABELS = {
     "few_clusters": "fewer clusters than `statistics.few_clusters`",
     "single_cluster": "everything hangs together: no interval can be had",
 }
+# The labels of rows that are good for no claim, whatever their numbers say: for no
+# credit and no promotion. With each, what is said instead of a number.
+UNOFFICIAL = {
+    "exploratory": NOT_DECLARED,
+    "undeclared_slot": NOT_DECLARED,
+    "off_look": NOT_DECLARED,
+    TRAIN: NOT_DECLARED,
+    TUNE: NOT_DECLARED,
+    SPENT: NOT_DECLARED,
+    "claimed": NOT_DECLARED,
+    "forecaster_owned": NOT_DECLARED,
+    "compromised_key": NOT_DECLARED,
+    "not_for_score": NOT_DECLARED,
+    "under_covered": INSUFFICIENT,
+    "small_sample": INSUFFICIENT,
+    "single_cluster": INSUFFICIENT,
+}
+# Under these a number is official all the same, with its label: more units, or the next
+# look, take them away.
+_PASSING = ("off_look", "small_sample", "single_cluster")
 
 
 def labels(
@@ -66,6 +88,17 @@ def labels(
         "single_cluster": counts["clusters"] == 1,
     }
     return [label for label in LABELS if deserved[label]]
+
+
+def in_the_way(labelled: Sequence[str]) -> tuple[str, ...]:
+    """Return those labels of a row that stand in the way of any claim."""
+    return tuple(label for label in labelled if label in UNOFFICIAL)
+
+
+def unofficial(labelled: Sequence[str]) -> str | None:
+    """Return why no number of a row is official; None where one can be."""
+    lasting = (each for each in in_the_way(labelled) if each not in _PASSING)
+    return next((UNOFFICIAL[label] for label in lasting), None)
 
 
 def _is_forecaster_owned(about: Sample) -> bool:

@@ -37,8 +37,11 @@ class Score(NamedTuple):
     statistic: Callable[[], Statistic] | None = None
 
 
-def measures(ground: Ground) -> dict[str, Score]:
-    """Return every score that is made of sums over the units of a cohort."""
+def measures(ground: Ground, unofficial: str | None) -> dict[str, Score]:
+    """Return every score that is made of sums over the units of a cohort.
+
+    `unofficial` is the reason for which none of them is official; None for none.
+    """
     mine, is_binary = ground.mine, ground.cohort.is_binary
     frozen, outcomes = _skill_frozen(ground), _outcomes(ground)
     return {
@@ -50,7 +53,7 @@ def measures(ground: Ground) -> dict[str, Score]:
         "bss_same_cohort": _skill_of_rates(ground, outcomes),
         "reference_brier": _brier_of_reference(ground),
         "base_rate_brier": Score(_brier_of_rates(ground, outcomes)),
-        "official_skill": Score(official(frozen.measure)),
+        "official_skill": Score(_official(frozen.measure, unofficial)),
         "skill_vs_r1_bits": _skill_bits(ground, "r1"),
         "skill_vs_r2_bits": _skill_bits(ground, "r2"),
         "r2_vs_r1_bits": _skill_of_routine(ground),
@@ -87,6 +90,13 @@ def _skill_frozen(ground: Ground) -> Score:
         on,
         lambda: resampling_sums.skill(losses, baseline, *on.resampled),
     )
+
+
+def _official(skilled: Measure, unofficial: str | None) -> Measure:
+    """Return the official skill: on preregistered, matched cases alone (Piper §5.5)."""
+    if skilled.value is None or unofficial is None:
+        return official(skilled)
+    return undefined(unofficial, skilled.n)
 
 
 def _brier_of_reference(ground: Ground) -> Score:

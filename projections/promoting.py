@@ -11,27 +11,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ledger.projections.cohort import NOT_DECLARED, undefined
 from ledger.projections.columns import Integers
 from ledger.projections.entrants import Field
 from ledger.projections.exact import dec12
-from ledger.projections.gates import Parts, no_degradation, promotion
+from ledger.projections.gates import Parts, gains, no_degradation, promotion
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
 from ledger.projections.measures import Score, mean_of
-from ledger.projections.parts import BUDGET, TIER, values_of
+from ledger.projections.parts import values_of
 from ledger.projections.resampling import Interval
 from ledger.projections.slotted import Slotted
+from ledger.suite import Competitor, SuiteManifest
 
 Shown = dict[str, Any]
 _LOG_LOSS = "log_loss"
-# What the gain is called among the intervals; no increase has this name.
-GAIN = "brier_gain"
+# What the gains are called among the intervals; no increase has these names.
+GAIN, NATIVE_GAIN = "brier_gain", "native_gain"
 
 
 class Standing(NamedTuple):
     """What is known of a row besides its losses: each part, None where unknown."""
 
     is_forward: bool
+    may_be_claimed: bool
     no_leakage: bool | None
     has_utility: bool | None
 
@@ -43,30 +46,48 @@ class Baseline(NamedTuple):
     slotted: Slotted
 
 
+class Native(NamedTuple):
+    """The native forecaster that a candidate is, or was made from, and what it gained.
+
+    `gain` is None where it has no score on all the units, or nobody to be set against.
+    """
+
+    name: str
+    against: str | None
+    gain: Score | None
+
+
 class Candidacy(NamedTuple):
     """Whom a candidate is set against; how much less it lost, and more where it did.
 
     `increases` are of the log loss, and of the suite's primary loss in frozen slices.
+    `native` is None where no native forecaster is named.
     """
 
     against: str | None
     gain: Score | None
     increases: dict[str, Score]
+    native: Native | None
 
     @property
     def scores(self) -> dict[str, Score]:
         """Return all of it by name: what intervals are wanted of."""
-        return self.increases | ({} if self.gain is None else {GAIN: self.gain})
+        native = None if self.native is None else self.native.gain
+        named = {GAIN: self.gain, NATIVE_GAIN: native}
+        gained = {name: gain for name, gain in named.items() if gain is not None}
+        return self.increases | gained
 
 
 def candidacy(ground: Ground, field: Field) -> Candidacy:
     """Return what a promotion of the row's competitor looks at."""
-    found = _strongest(ground, field)
+    rivals = _rivals(ground, field)
+    native = _native(ground, field, rivals)
+    found = _strongest(ground, rivals)
     if found is None:
-        return Candidacy(None, None, {})
-    gains = ground.brier(found.slotted) - ground.brier(ground.mine)
+        return Candidacy(None, None, {}, native)
     increases = dict(_increases(ground, found.slotted))
-    return Candidacy(found.name, mean_of(ground, gains), increases)
+    gain = _gain(ground, ground.mine, found.slotted)
+    return Candidacy(found.name, gain, increases, native)
 
 
 def promoting(
@@ -78,33 +99,32 @@ def promoting(
 ) -> Shown:
     """Return what becomes of the row's competitor, and each part of why.
 
-    `intervals` are those of `stood`: of `GAIN`, and of each increase by its name.
+    `intervals` are those of `stood`, by the names of its scores.
     """
-    manifest = ground.sample.board.suite.manifest
-    gain = stood.gain
+    declared = ground.sample.board.suite.manifest.gates.promotion
+    trivial = Fraction(declared.trivial_gain)
+    gain, interval = stood.gain, intervals.get(GAIN)
     increases = {
         name: intervals[name].hi if name in intervals else None
         for name in stood.increases
     }
-    interval = intervals.get(GAIN)
-    declared = manifest.gates.promotion
-    lo = None if interval is None else interval.lo
-    trivial = Fraction(declared.trivial_gain)
     decided = promotion(
         Parts(
             brier_gain=None if gain is None else gain.measure.value,
-            lo_minus_trivial=None if lo is None else lo - trivial,
+            lo_minus_trivial=_beyond(interval, trivial),
             no_degradation=no_degradation(increases, Fraction(declared.loss_margin))
             if increases
             else None,
             no_leakage=known.no_leakage,
             has_utility=known.has_utility,
             sample_suffices=known.is_forward and inference.has_clusters(ground),
+            may_be_claimed=known.may_be_claimed,
         )
     )
     return {
         "decision": decided.decision,
         "verdict": decided.verdict,
+        **_native_skill(stood.native, intervals.get(NATIVE_GAIN), trivial),
         "against": stood.against,
         "is_forward": known.is_forward,
         "brier_gain": None if gain is None else told(gain.measure, interval),
@@ -118,12 +138,67 @@ def promoting(
     }
 
 
-def _strongest(ground: Ground, field: Field) -> Baseline | None:
-    """Return who of the past-only baselines and the incumbent lost least; None of none.
+def _beyond(interval: Interval | None, trivial: Fraction) -> Fraction | None:
+    """Return the lower end of a gain's interval less what is trivial."""
+    return None if interval is None or interval.lo is None else interval.lo - trivial
 
-    On these very units: a baseline that has no score on one of them is left out. An
-    incumbent is not: without it there is nobody to compare with, lest a candidate be
-    promoted past whom it was to beat. Of equals it is the first that the suite names.
+
+def _native_skill(
+    native: Native | None, interval: Interval | None, trivial: Fraction
+) -> Shown:
+    """Return whether a claim about native skill would hold, and what it is decided on."""
+    if native is None:
+        return {"native_skill": None, "native": None}
+    gain = native.gain
+    value = None if gain is None else gain.measure.value
+    return {
+        "native_skill": gains(value, _beyond(interval, trivial)),
+        "native": {
+            "forecaster": native.name,
+            "against": native.against,
+            "brier_gain": None if gain is None else told(gain.measure, interval),
+        },
+    }
+
+
+def _native(ground: Ground, field: Field, rivals: list[Baseline]) -> Native | None:
+    """Return the native forecaster that a candidate goes back to, on the same units.
+
+    It is set against whom its own row would be: never against itself.
+    """
+    manifest, entrant = ground.sample.board.suite.manifest, ground.sample.entrant
+    source = _source(entrant.competitor, manifest)
+    if source.layer != "native":
+        return None
+    is_own = source.name == entrant.competitor.name
+    theirs = ground.mine if is_own else field.beside(entrant, source.name)
+    others = [each for each in rivals if each.name != source.name]
+    found = _strongest(ground, others)
+    if found is None or not ground.all_of(theirs.is_scored):
+        return Native(source.name, None, None)
+    return Native(source.name, found.name, _gain(ground, theirs, found.slotted))
+
+
+def _source(competitor: Competitor, manifest: SuiteManifest) -> Competitor:
+    """Return what a competitor was calibrated from in the end; mostly itself."""
+    while competitor.of is not None:
+        source = manifest.competitor(competitor.of)
+        assert source is not None, "no suite is frozen without the sources it names"
+        competitor = source
+    return competitor
+
+
+def _gain(ground: Ground, mine: Slotted, theirs: Slotted) -> Score:
+    """Return how much less one lost than another, on the units of the row."""
+    return mean_of(ground, ground.brier(theirs) - ground.brier(mine))
+
+
+def _rivals(ground: Ground, field: Field) -> list[Baseline]:
+    """Return the past-only baselines and the incumbent, on these very units.
+
+    A baseline that has no score on one of them is left out. An incumbent is not:
+    without it there is nobody to compare with, lest a candidate be promoted past whom
+    it was to beat.
     """
     manifest, entrant = ground.sample.board.suite.manifest, ground.sample.entrant
     rivals = [
@@ -135,20 +210,31 @@ def _strongest(ground: Ground, field: Field) -> Baseline | None:
     ]
     whole = [each for each in rivals if ground.all_of(each.slotted.is_scored)]
     is_left_out = {each.name for each in rivals} - {each.name for each in whole}
-    if not whole or not ground.size or manifest.incumbent in is_left_out:
-        return None
-    return min(whole, key=lambda each: ground.loss(ground.brier(each.slotted)).total)
+    return [] if manifest.incumbent in is_left_out or not ground.size else whole
+
+
+def _strongest(ground: Ground, rivals: list[Baseline]) -> Baseline | None:
+    """Return who lost least; of equals the first that the suite names, None of none."""
+    return min(
+        rivals,
+        key=lambda each: ground.loss(ground.brier(each.slotted)).total,
+        default=None,
+    )
 
 
 def _increases(ground: Ground, theirs: Slotted) -> Iterator[tuple[str, Score]]:
-    """Yield how much more was lost: the log loss, then the primary loss of slices."""
+    """Yield how much more was lost: the log loss, then the primary loss of slices.
+
+    A grouping that no unit is in has nothing to show, and so is unknown.
+    """
     column = _log_loss(ground.mine) - _log_loss(theirs)
     yield _LOG_LOSS, mean_of(ground, ground.of(column))
     manifest = ground.sample.board.suite.manifest
     for grouping in manifest.gates.promotion.slices:
-        if grouping in {BUDGET, TIER}:
-            continue  # These divide no units: a row of them is a row of its own.
-        for value, units in _sliced(ground, grouping):
+        slices = list(_sliced(ground, grouping))
+        if not slices:
+            yield grouping, Score(undefined(NOT_DECLARED, ground.size))
+        for value, units in slices:
             on = Ground(ground.sample, ground.sample.cohort(units))
             if manifest.scoring.primary == "brier":
                 worse = on.brier(on.mine) - on.brier(theirs)

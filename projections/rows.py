@@ -26,7 +26,7 @@ from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.counts import count
 from ledger.projections.entrants import Entrant, Field
 from ledger.projections.ground import Ground
-from ledger.projections.labels import labels
+from ledger.projections.labels import in_the_way, labels
 from ledger.projections.looks import look
 from ledger.projections.missing import bounds
 from ledger.projections.parts import BUDGET, SPLIT, Part
@@ -120,6 +120,7 @@ def _question(about: Sample, part: Part, labelled: list[str], tested: Row) -> Qu
         is_whole=part.grouping in {None, SPLIT},
         is_forward=HOLDOUT in labelled if splits else True,
         no_leakage=not leaks["failed"] if is_tested else None,
+        in_the_way=in_the_way(labelled),
     )
 
 

@@ -14,6 +14,7 @@ from ledger.projections.entrants import Entrant, Field
 from ledger.projections.gated import gates
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, clamped, told
+from ledger.projections.labels import unofficial
 from ledger.projections.measures import measures
 from ledger.projections.promoting import Standing, candidacy, promoting
 from ledger.projections.quantified import quantified
@@ -30,11 +31,13 @@ class Question(NamedTuple):
 
     `is_whole` is whether promotion is decided on its part at all, `is_forward` whether
     that is where the suite decides it; `no_leakage` is None where nothing was tested.
+    `in_the_way` are its labels that stand in the way of any claim.
     """
 
     is_whole: bool
     is_forward: bool
     no_leakage: bool | None
+    in_the_way: tuple[str, ...]
 
 
 class Scale:
@@ -79,22 +82,32 @@ def _weighed(
     ground: Ground, field: Field, inference: Inference, asked: Question
 ) -> Shown:
     found, useful = calibrated(ground, inference), acting(ground)
-    scores = {**measures(ground), **ranking(ground)}
+    scores = {
+        **measures(ground, unofficial(asked.in_the_way)),
+        **ranking(ground),
+    }
     is_asked = asked.is_whole and ground.sample.entrant.competitor.layer not in _ANCHORS
     stood = candidacy(ground, field) if is_asked else None
     # All of them see the same resamples, which are drawn once.
     intervals, of_costs, of_losses = inference.of_all(
         ground, scores, useful.numbers, {} if stood is None else stood.scores
     )
-    if "bss_frozen" in intervals:
+    if scores["official_skill"].measure.value is not None:
         intervals["official_skill"] = clamped(intervals["bss_frozen"])
     shown = {
         name: told(each.measure, intervals.get(name)) for name, each in scores.items()
     }
     shown["auroc"] |= beside_auroc(ground, inference)
-    decided = gates(ground, inference, scores, intervals, found.fits)
+    decided = gates(
+        ground, inference, scores, intervals, found.fits, in_the_way=asked.in_the_way
+    )
     if stood is not None:
-        known = Standing(asked.is_forward, asked.no_leakage, useful.is_useful)
+        known = Standing(
+            is_forward=asked.is_forward,
+            may_be_claimed=not asked.in_the_way,
+            no_leakage=asked.no_leakage,
+            has_utility=useful.is_useful,
+        )
         decided["promotion"] = promoting(ground, stood, of_losses, inference, known)
     is_robust = ground.sample.board.suite.manifest.estimator == "iqm"
     return {

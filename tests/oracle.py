@@ -25,7 +25,7 @@ def told(
     history: History, p_ppm: Sequence[int], happened: Sequence[int | None]
 ) -> None:
     """Seal a forecast of each question, and record what happened; None is censored."""
-    asked = [history.question(f"u-{number:03}") for number in range(len(p_ppm))]
+    asked = [history.asked(f"u-{number:03}") for number in range(len(p_ppm))]
     for question, ppm in zip(asked, p_ppm, strict=True):
         history.seal(question, ppm_text(ppm))
     history.wait(hours=3)
@@ -38,7 +38,7 @@ def told(
 
 def of(inputs: dict[str, Any], **changes: Any) -> Row:
     """Return the row of a case's forecasts."""
-    history = History(**changes)
+    history = History(asks="issuer", **changes)
     told(history, inputs["p_ppm"], inputs["y"])
     return row(history)
 
@@ -55,8 +55,8 @@ def medium(**changes: Any) -> History:
     """
     with (FOLDER / "medium_a.csv").open() as lines:
         units = list(csv.DictReader(lines))
-    history = History(**{"scoring__reference": "rival", **changes})
-    asked = [history.question(each["id"], cluster=each["cluster"]) for each in units]
+    history = History(asks="issuer", **{"scoring__reference": "rival", **changes})
+    asked = [history.asked(each["id"], cluster=each["cluster"]) for each in units]
     for question, each in zip(asked, units, strict=True):
         history.seal(question, ppm_text(int(each["p_ppm"])))
         history.seal(question, ppm_text(int(each["base_ppm"])), forecaster="rival")

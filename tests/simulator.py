@@ -55,15 +55,20 @@ def key_of(name: str) -> SignerKey:
     return new_signer(name.partition("#")[0], sha256(name.encode()).digest())
 
 
-def suite(name: str = SUITE, **changes: Any) -> SuiteManifest:
-    """Return a suite of two forecasters, a global rate and a target's own rate."""
+def suite(
+    name: str = SUITE, *, asks: str = "forecaster", **changes: Any
+) -> SuiteManifest:
+    """Return a suite of two forecasters, a global rate and a target's own rate.
+
+    `asks` is who brings the questions; nothing is official where a forecaster does.
+    """
     raw = tomllib.loads(new_suite(name.partition("@")[0], "self"))
     raw["suite"] = name
     raw["baseline_pool"]["suites"] = [name]
     raw["resolvers"] = ["resolver", "reviewer"]
     template = raw["templates"][0]
     template.update(requires_acceptance=False, horizons=["24h", "2h"])
-    template["question_owner"] = "forecaster"
+    template["question_owner"] = asks
     template["allowed_tags"] = ["domain", "repo"]
     weather = {**template, "id": "weather", "answers": ["dry", "rain", "snow"]}
     raw["templates"] += [{**weather, "positive": "rain"}]
@@ -210,6 +215,12 @@ class History:
             horizon="24h",
         )
         return msgspec.structs.replace(made, **changes)
+
+    def asked(self, id: str = "d-1", **changes: Any) -> Question:  # noqa: A002
+        """Return a question that the issuer has opened."""
+        made = self.question(id, **changes)
+        self.open(made)
+        return made
 
     def open(self, question: Question, /, **changes: Any) -> str:
         return self.record(question, "PENDING", question=question, **changes)

@@ -9,6 +9,7 @@ import pytest
 from ledger.projections.gates import (
     Parts,
     four_bars,
+    gains,
     no_degradation,
     promotion,
     routine_bound,
@@ -77,6 +78,14 @@ def test_the_credit_is_the_oracles() -> None:
         "too few to permute": ({"permutation": "insufficient"}, "insufficient"),
         "too few to calibrate": ({"calibration": "insufficient"}, "insufficient"),
         "no gate was computed": ({"permutation": None}, "insufficient"),
+        "nothing may be claimed, whatever holds": (
+            {"is_creditable": False},
+            "insufficient",
+        ),
+        "nothing may be claimed, whatever fails": (
+            {"is_creditable": False, "permutation": "survives"},
+            "insufficient",
+        ),
         "something is unknown, whatever else fails": (
             {"skill_r1_lo": Fraction(-1), "calibration": None},
             "insufficient",
@@ -164,11 +173,6 @@ def test_the_decisions_are_the_oracles() -> None:
         "a loss elsewhere": ({"no_degradation": False}, "HOLD", "REVERT"),
         "a leak": ({"no_leakage": False}, "HOLD", "REVERT"),
         "no use": ({"has_utility": False}, "HOLD", "REVERT"),
-        "the wrapper gains, the native forecaster does not": (
-            {"native_gains": False},
-            "HOLD",
-            "REVERT",
-        ),
         "nobody tested for leaks": (
             {"no_leakage": None},
             "INCONCLUSIVE",
@@ -183,6 +187,16 @@ def test_the_decisions_are_the_oracles() -> None:
         ),
         "too small a sample, against": (
             {"sample_suffices": False, "brier_gain": Fraction(-1)},
+            "INCONCLUSIVE",
+            "INCONCLUSIVE",
+        ),
+        "nothing may be claimed, for": (
+            {"may_be_claimed": False},
+            "INCONCLUSIVE",
+            "INCONCLUSIVE",
+        ),
+        "nothing may be claimed, against": (
+            {"may_be_claimed": False, "brier_gain": Fraction(-1)},
             "INCONCLUSIVE",
             "INCONCLUSIVE",
         ),
@@ -203,9 +217,33 @@ def test_each_part_says_whether_it_holds() -> None:
         "no_degradation": True,
         "no_leakage": None,
         "has_utility": True,
-        "native_gains": True,
         "sample_suffices": True,
+        "may_be_claimed": True,
     }
+
+
+LEAST = Fraction(1, 10**12)
+
+
+@pytest.mark.parametrize(
+    ("brier_gain", "lo_minus_trivial", "holds"),
+    {
+        "more than is trivial": (HALF, LEAST, True),
+        "as much as is trivial": (HALF, Fraction(0), False),
+        "the least gain": (LEAST, LEAST, True),
+        "no gain": (Fraction(0), LEAST, False),
+        "no gain, and no interval": (Fraction(0), None, False),
+        "no interval": (HALF, None, None),
+        "nothing is known": (None, None, None),
+    }.values(),
+)
+def test_a_native_forecaster_gains_what_is_not_trivial(
+    brier_gain: Fraction | None,
+    lo_minus_trivial: Fraction | None,
+    *,
+    holds: bool | None,
+) -> None:
+    assert gains(brier_gain, lo_minus_trivial) is holds
 
 
 @pytest.mark.parametrize(

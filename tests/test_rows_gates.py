@@ -1,54 +1,10 @@
 """The verdicts of a row, through logs: credit, promotion, and what leaves them open."""
 
-from typing import Any
-
 import pytest
 
-from ledger.events import Evidence
+from tests.knowing import ROUNDS, TARGETS, knowing
 from tests.reporting import Row, row, rows
-from tests.simulator import History, suite
-
-TARGETS, ROUNDS = 12, 6
-
-
-def knowing(
-    *,
-    of_target: bool = True,
-    utility: bool = False,
-    leak_tested: bool = False,
-    **changes: Any,
-) -> History:
-    """Return a history in which `native` knows what each target tends to do.
-
-    Half of the targets pass, the others fail; without `of_target` every forecast is
-    the same.
-    """
-    declared = {
-        "event": "fail",
-        "action": "look at it",
-        "action_cost": "1",
-        "avoidable_loss": "4",
-        "thresholds": ["0.1", "0.5"],
-    }
-    few = {"statistics__min_class": 2, "statistics__min_class_gate": 2}
-    usual = {**few, **({"utility": declared} if utility else {})}
-    history = History(suite(**{**usual, **changes}))
-    for turn in range(ROUNDS):
-        asked = []
-        for number in range(TARGETS):
-            does = number % 2 == 0
-            odd = (turn * turn + number) % 7 == 0
-            question = history.question(
-                f"u-{turn}-{number:02}", target=f"t-{number:02}", slot=str(turn)
-            )
-            p = ("0.85" if does else "0.15") if of_target else "0.5"
-            stated = Evidence(cutoff_at=question.opened_at) if leak_tested else None
-            history.seal(question, p, evidence=stated)
-            asked.append((question, does != odd))
-        history.wait(hours=3)
-        for question, does in asked:
-            history.resolve(question, "pass" if does else "fail")
-    return history
+from tests.simulator import History
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +43,7 @@ def test_all_four_bars_earn_credit_for_the_target(knows: Row) -> None:
 
 
 def test_a_forecast_that_says_the_same_of_all_earns_no_credit() -> None:
-    gates = row(knowing(of_target=False))["gates"]
+    gates = row(knowing(says=("0.5", "0.5")))["gates"]
     assert gates["permutation"]["status"] == "survives"
     assert gates["credit"] == "insufficient"
     assert gates["calibration"]["reason"] == "constant_forecast"
@@ -121,7 +77,7 @@ def test_a_gain_is_promoted_once_leaks_were_tested_for(
 
 
 def test_who_is_no_better_than_the_past_is_rejected() -> None:
-    gate = row(knowing(of_target=False, utility=True))["gates"]["promotion"]
+    gate = row(knowing(says=("0.5", "0.5"), utility=True))["gates"]["promotion"]
     assert (gate["decision"], gate["verdict"]) == ("REJECT", "REVERT")
     assert gate["holds"]["brier_gain"] is False
 
