@@ -1,19 +1,46 @@
-"""`ledger rows --explain SCORE`: how a score is made, and of what in each row."""
+"""`ledger rows --explain FIGURE`: how a figure is made, and of what in each row."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from ledger.canonical import canonical_text
 from ledger.cli import render
 
 _PART = ("horizon", "slot", "slice")
+# What the lines about a figure's value, its interval and its row already say.
+_SAID = frozenset(
+    {
+        *(
+            "suite",
+            "forecaster",
+            *_PART,
+            "cohort_hash",
+            "window",
+            "path",
+            "inputs",
+            "n",
+        ),
+        *(
+            "inference",
+            "drawn",
+            "value",
+            "exact",
+            "reason",
+            "lo",
+            "hi",
+            "ci_reason",
+            "n",
+        ),
+    }
+)
 
 
 def print_explained(explained: dict[str, Any]) -> None:
-    """Print a score's definition, then each row's value, interval and inputs."""
+    """Print a figure's definition, then each row's value, interval and inputs."""
     better = explained["better"]
     render.facts(
         [
-            ("score", explained["score"]),
+            ("figure", explained["figure"]),
             ("says", explained["meaning"]),
             ("formula", explained["formula"]),
             ("source", explained["source"]),
@@ -32,13 +59,16 @@ def _heading(row: dict[str, Any]) -> str:
 
 
 def _facts(row: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    exact = f" = {row['exact']}" if "exact" in row else ""
-    value = row["value"] if row["value"] is not None else row.get("reason")
-    yield "  value", f"{value}{exact}"
+    yield "  path", row["path"]
+    if "value" in row:
+        yield "  value", _shown(row if isinstance(row["value"], str) else _value(row))
     if row.get("lo") is not None:
         yield "  interval", f"{row['lo']} to {row['hi']}"
-    elif "ci_reason" in row:
-        yield "  interval", f"none: {row['ci_reason']}"
+    elif "lo" in row or "ci_reason" in row:
+        yield "  interval", f"none: {row.get('ci_reason', row.get('reason'))}"
+    for name, found in row.items():
+        if name not in _SAID:
+            yield f"  {name}", _shown(found)
     for name, found in row["inputs"].items():
         yield f"  {name}", _shown(found)
     inference = row["inference"] or {}
@@ -49,13 +79,16 @@ def _facts(row: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield of_row, row["cohort_hash"]
 
 
+def _value(row: dict[str, Any]) -> object:
+    """Return what a figure is, or why it is nothing."""
+    return row["value"] if row["value"] is not None else row.get("reason")
+
+
 def _shown(found: object) -> str:
-    if not isinstance(found, dict):
-        return str(found)
-    kept = {name: each for name, each in found.items() if each not in (None, {})}
-    if "value" in kept:
-        exact = f" = {kept['exact']}" if "exact" in kept else ""
-        return f"{kept['value']}{exact}"
-    return ", ".join(
-        f"{name} {each}" for name, each in kept.items() if not isinstance(each, dict)
-    )
+    """Return a number with its fraction, or what else stands in a row as JSON."""
+    if isinstance(found, dict) and isinstance(found.get("value"), str):
+        exact = f" = {found['exact']}" if "exact" in found else ""
+        return f"{found['value']}{exact}"
+    if isinstance(found, dict | list):
+        return canonical_text(found)
+    return str(found)

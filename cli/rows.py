@@ -49,8 +49,8 @@ Explain = Annotated[
     str | None,
     typer.Option(
         "--explain",
-        metavar="SCORE",
-        help="Say how a score is made, and of what in each row: auroc, bss_frozen, ...",
+        metavar="FIGURE",
+        help="Say how a figure is made, and of what in each row: auroc, credit, regret, ...",
     ),
 ]
 Front = Annotated[

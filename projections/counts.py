@@ -47,6 +47,8 @@ DEFINITIONS = {
     "raw_infinite_count": "scored units whose raw log score is minus infinity",
     "clipped_count": "scored units where the clip moved a probability",
 }
+# What is counted by vectors and not by units.
+OF_VECTORS = ("submitted", "forecasts", "late", "duplicate", "hidden")
 # Each sum is the number of declared units: no unit is left out or counted twice.
 PARTITIONS = (
     (

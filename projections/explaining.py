@@ -1,80 +1,135 @@
-"""One score of a row explained: its formula, and what the row put into it."""
+"""One figure of a row explained: its formula, and what the row put into it."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 from ledger.errors import UsageError
 from ledger.projections.exact import dec12, exact_text
 from ledger.projections.glossary import GLOSSARY, Entry
+from ledger.projections.glossary_blocks import OF_BLOCKS
+from ledger.projections.glossary_gates import OF_GATES
+from ledger.projections.glossary_units import OF_UNITS
+from ledger.projections.glossary_worth import OF_WORTH
 from ledger.projections.rows import Row
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import nearest
 
-# Which row a score is of.
+# Everything that a row publishes by name, scores first.
+FIGURES: dict[str, Entry] = {
+    **{
+        name: each._replace(paths=(f"scores.{name}",))
+        for name, each in GLOSSARY.items()
+    },
+    **OF_GATES,
+    **OF_WORTH,
+    **OF_BLOCKS,
+    **OF_UNITS,
+}
+# Which row a figure is of.
 _OF = ("suite", "forecaster", "horizon", "slot", "slice", "cohort_hash", "window")
-# Intervals that are made of the fit itself (the cluster sandwich), and drawn from nothing.
-_FITTED = ("calibration_slope", "calibration_intercept", "intercept_joint")
-_ABSENT = object()
+# A path's step that any name or place takes.
+_ANY = "*"
+# The steps to something in a row, and what stands there.
+Found = tuple[tuple[str, ...], Any]
 
 
-def entry_of(score: str) -> Entry:
-    """Return what is known of a score; raises `UsageError` for one there is not."""
-    found = GLOSSARY.get(score)
+def entry_of(figure: str) -> Entry:
+    """Return what is known of a figure, by its name or by a path at which it stands.
+
+    Raises `UsageError` for one that there is not.
+    """
+    found = FIGURES.get(figure) or next(_at_path(figure), None)
     if found is None:
-        near = nearest(score, GLOSSARY)
-        hint = f"did you mean {near}?" if near else f"there are {listed(GLOSSARY)}"
-        raise UsageError(f"no row has a score {score!r}: {hint}")
+        near = nearest(figure, FIGURES)
+        hint = f"did you mean {near}?" if near else "docs/rows.md lists what there is"
+        raise UsageError(f"no row has a figure {figure!r}: {hint}")
     return found
 
 
-def explained(score: str, rows: Iterable[Row]) -> dict[str, Any]:
-    """Return a score's definition and, for each row that has it, value and inputs.
+def _at_path(path: str) -> Iterator[Entry]:
+    """Yield the entries of figures that stand at a path such as `scores.brier`."""
+    for entry in FIGURES.values():
+        for known in entry.paths:
+            if re.fullmatch(re.escape(known).replace(r"\*", ".+"), path):
+                yield entry
 
-    Raises `UsageError` for a score that there is not.
+
+def explained(figure: str, rows: Iterable[Row]) -> dict[str, Any]:
+    """Return a figure's definition and, wherever a row has it, value and inputs.
+
+    Raises `UsageError` for a figure that there is not.
     """
-    entry = entry_of(score)
+    entry = entry_of(figure)
     return {
-        "score": score,
+        "figure": figure,
         "better": entry.better or None,
         "meaning": entry.meaning,
         "formula": entry.formula,
         "source": entry.source,
-        "rows": [_of_row(score, entry, row) for row in rows if score in row["scores"]],
+        "rows": [
+            _of_row(entry, row, path, found)
+            for row in rows
+            for path in entry.paths
+            for found in standing_at(row, path)
+        ],
     }
 
 
-def _of_row(score: str, entry: Entry, row: Row) -> dict[str, Any]:
-    measure = row["scores"][score]
-    inputs = {"n": measure["n"]}
+def _of_row(entry: Entry, row: Row, path: str, found: Found) -> dict[str, Any]:
+    steps, measure = found[0], _measure(found[1])
+    inputs = {"n": measure["n"]} if "n" in measure else {}
     if entry.is_mean and "exact" in measure:
         # Every mean is over whole units of 1e-12, so that the sum comes back exactly.
         total = Fraction(measure["exact"]) * measure["n"]
         inputs["sum"] = {"value": dec12(total), "exact": exact_text(total)}
-    if "drawn" not in measure:
+    has_interval = entry.is_resampled and bool({"lo", "ci_reason"} & measure.keys())
+    if has_interval and "drawn" not in measure:
         inputs["counts.clusters"] = row["counts"]["clusters"]
-    for path in entry.inputs:
-        found = _at(row, path)
-        if found is not _ABSENT:
-            inputs[path] = found
+    # An input stands under the same names as the figure.
+    names = [
+        at for step, at in zip(path.split("."), steps, strict=True) if step == _ANY
+    ]
+    for each in entry.inputs:
+        inputs |= {".".join(at): told for at, told in standing_at(row, each, names)}
+    # A figure over fewer units than the row says how its own resamples were drawn.
+    inference = {**row["inference"], **measure.get("drawn", {})}
     return {
         **{name: row[name] for name in _OF},
+        "path": ".".join(steps),
         **measure,
         "inputs": inputs,
-        "inference": _inference(score, measure, row),
+        "inference": inference if has_interval else None,
     }
 
 
-def _inference(score: str, measure: dict[str, Any], row: Row) -> dict[str, Any] | None:
-    """Return how the interval of a score was drawn: as the row says, or the score."""
-    if score in _FITTED or not {"ci_reason", "lo"} & measure.keys():
-        return None
-    return {**row["inference"], **measure.get("drawn", {})}
+def _measure(found: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """Return a figure with its parts by name; one that has none is its own value."""
+    if isinstance(found, dict) and {"value", "lo"} & found.keys():
+        return found
+    return {"value": found}
 
 
-def _at(row: Row, path: str) -> Any:  # noqa: ANN401 - JSON
-    found: Any = row
-    for key in path.split("."):
-        if key not in found:
-            return _ABSENT
-        found = found[key]
+def standing_at(row: Row, path: str, names: Iterable[str] = ()) -> list[Found]:
+    """Return what stands at a path of a row, and where: in several places if it has `*`.
+
+    `names` are what its first `*` stand for. What is not there is left out.
+    """
+    found: list[Found] = [((), row)]
+    known = iter(names)
+    for step in path.split("."):
+        wanted = next(known, _ANY) if step == _ANY else step
+        found = [
+            ((*at, name), inner)
+            for at, outer in found
+            for name, inner in _within(outer)
+            if wanted in {name, _ANY}
+        ]
     return found
+
+
+def _within(outer: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
+    if isinstance(outer, dict):
+        yield from outer.items()
+    elif isinstance(outer, list):
+        yield from ((str(place), inner) for place, inner in enumerate(outer))

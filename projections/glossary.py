@@ -2,7 +2,8 @@
 
 `ledger rows --explain SCORE` shows an entry beside what a row has of it; the table of
 `docs/rows.md` is the same. Inputs are paths into the row that the score is of, so that
-a reader can do the sum again by hand.
+a reader can do the sum again by hand. What a row says beside its scores is explained in
+`glossary_units`, `glossary_blocks`, `glossary_gates` and `glossary_worth`.
 """
 
 from typing import NamedTuple
@@ -12,15 +13,22 @@ LOWER, HIGHER, NEITHER = "lower", "higher", ""
 
 
 class Entry(NamedTuple):
-    """A score: what it says, how it is made, who says so, and what it is made from."""
+    """A figure: what it says, how it is made, who says so, and what it is made from.
+
+    `paths` are where in a row it stands, `*` being any name or place; of a score, which
+    gives none, under `scores` by its own name. `is_mean` is whether it is a mean over
+    units, so that the sum can be told too, and `is_resampled` whether its interval, if
+    it has one, comes from the row's resamples.
+    """
 
     better: str
     meaning: str
     formula: str
     source: str
     inputs: tuple[str, ...] = ()
-    # Whether it is a mean over units, so that the sum can be told too.
     is_mean: bool = False
+    is_resampled: bool = True
+    paths: tuple[str, ...] = ()
 
 
 _GNEITING = "Gneiting & Raftery 2007"
@@ -146,6 +154,7 @@ GLOSSARY: dict[str, Entry] = {
         "b of the maximum likelihood fit logit P(y = 1) = a + b logit p, p clipped",
         "METRICS §9; Cox 1958; Van Calster et al. 2019",
         ("scores.event_rate", "gates.calibration"),
+        is_resampled=False,
     ),
     "calibration_intercept": Entry(
         NEITHER,
@@ -153,6 +162,7 @@ GLOSSARY: dict[str, Entry] = {
         "a of the maximum likelihood fit logit P(y = 1) = a + logit p, p clipped",
         "METRICS §9; Steyerberg 2010",
         ("scores.event_rate", "gates.calibration"),
+        is_resampled=False,
     ),
     "intercept_joint": Entry(
         NEITHER,
@@ -160,6 +170,7 @@ GLOSSARY: dict[str, Entry] = {
         "a of the maximum likelihood fit logit P(y = 1) = a + b logit p, p clipped",
         "METRICS §9; Miller, Hui & Tierney 1991",
         ("scores.calibration_slope",),
+        is_resampled=False,
     ),
     "ece": Entry(
         LOWER,
