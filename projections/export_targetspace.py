@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ledger.projections.exact import dec12
-from ledger.projections.leaderboards import refusals
+from ledger.projections.labels import in_the_way
 from ledger.projections.rows import Row
 from ledger.suite import Competitor, SuiteManifest
 from ledger.unseen import json_text
@@ -123,7 +123,7 @@ def _tier(manifest: SuiteManifest, competitor: Competitor) -> str | None:
 
 def _is_ranked(row: Row) -> bool:
     is_anchor = row["layer"] in _REFERENCE or row["role"] is not None
-    return not is_anchor and _skill(row) is not None and not refusals(row)
+    return not is_anchor and _skill(row) is not None and not in_the_way(row["labels"])
 
 
 def _skill(row: Row) -> Fraction | None:

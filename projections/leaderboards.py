@@ -1,8 +1,7 @@
 """Leaderboards: rows that somebody listed one by one, and that may stand on one.
 
 Whoever publishes says beforehand which rows, so that no good one is picked from many.
-A row that a reader should not believe without more words is refused, and all of the
-list with it.
+A row that is good for no claim is refused, and all of the list with it.
 """
 
 import tomllib
@@ -11,25 +10,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ledger.errors import UsageError
+from ledger.projections.labels import in_the_way
 from ledger.projections.rows import Row
-from ledger.projections.splits import SPENT, TRAIN, TUNE
-
-# The labels of rows that no leaderboard takes.
-REFUSED = (
-    "exploratory",
-    "undeclared_slot",
-    "off_look",
-    "claimed",
-    "forecaster_owned",
-    "compromised_key",
-    "not_for_score",
-    "under_covered",
-    "small_sample",
-    "single_cluster",
-    TRAIN,
-    TUNE,
-    SPENT,
-)
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,11 +55,6 @@ def read_list(text: str, called: str) -> list[Listed]:
     return found
 
 
-def refusals(row: Row) -> list[str]:
-    """Return the labels for which no leaderboard takes a row; of none, it may stand."""
-    return [label for label in row["labels"] if label in REFUSED]
-
-
 def listed_rows(listed: Sequence[Listed], rows_of: RowsOf) -> list[Row]:
     """Return the rows of a list, in its order.
 
@@ -100,7 +77,7 @@ def _row(listed: Listed, rows_of: RowsOf) -> Row:
     )
     if found is None:
         raise UsageError(f"there is no row of {listed}: see `ledger rows`")
-    reasons = refusals(found)
+    reasons = in_the_way(found["labels"])
     if reasons:
         msg = f"no leaderboard takes the row of {listed}: it is {', '.join(reasons)}"
         raise UsageError(msg)

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.projections.export_points import points
 from ledger.projections.export_targetspace import UNITS, leaderboard
-from ledger.projections.leaderboards import REFUSED
+from ledger.projections.labels import UNOFFICIAL
 from ledger.projections.rows import Row
 from tests.console import Console
 from tests.reporting import row, rows, template
@@ -165,7 +165,7 @@ def test_baselines_are_shown_without_a_rank() -> None:
     assert found == {"past-rate": None, "own-routine": None}
 
 
-@pytest.mark.parametrize("label", REFUSED)
+@pytest.mark.parametrize("label", UNOFFICIAL)
 def test_what_no_board_takes_is_shown_without_a_rank(label: str) -> None:
     found = ranks("few_clusters", label)
     assert set(found) == {"native", "native-calibrated", "past-rate", "own-routine"}

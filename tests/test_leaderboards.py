@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import UsageError
-from ledger.projections.leaderboards import REFUSED, Listed, listed_rows, read_list
+from ledger.projections.labels import UNOFFICIAL
+from ledger.projections.leaderboards import Listed, listed_rows, read_list
 from ledger.projections.rows import Row
 from tests.console import Console
 from tests.court import BAR
@@ -34,7 +35,7 @@ def test_rows_come_in_the_order_of_the_list() -> None:
     assert [each["forecaster"] for each in chosen] == ["rival", "native"]
 
 
-@pytest.mark.parametrize("label", REFUSED)
+@pytest.mark.parametrize("label", UNOFFICIAL)
 def test_a_row_that_no_board_takes_is_refused_with_its_label(label: str) -> None:
     with pytest.raises(UsageError, match=f"s@v1 native: it is {label}"):
         listed_rows([NATIVE], lambda *_: [row("shared_custody", label)])
