@@ -10,17 +10,17 @@ from ledger.projections.counts import Counts
 from ledger.projections.looks import look
 from ledger.projections.parts import HORIZON, SPLIT, Part
 from ledger.projections.sample import Sample
-from ledger.projections.splits import HOLDOUT, SPENT, TRAIN, TUNE, purpose
+from ledger.projections.splits import HOLDOUT, SPENT, TRAIN, TUNE, divided, purpose
 
 LABELS = {
     "exploratory": "the suite is exploratory, or the slice is undeclared or has fewer "
     "scored units than `statistics.min_slice`",
     "undeclared_slot": "the slot is not the suite's headline",
     "off_look": "results are due at other numbers of resolved units: `look` has which",
-    TRAIN: "the split is there to train on: no evidence of skill",
-    TUNE: "the split is there to tune on: no evidence of skill",
+    TRAIN: "units of it are there to train on: no evidence of skill",
+    TUNE: "units of it are there to tune on: no evidence of skill",
     HOLDOUT: "the split is a holdout, and nothing shows that it was tuned on",
-    SPENT: "the split was to be a holdout, and was tuned on: no evidence of skill",
+    SPENT: "units of it were to be a holdout, and were tuned on: no evidence of skill",
     "claimed": "lateness and baselines go by the authors' own times",
     "forecaster_owned": "the forecaster brought questions itself: never official",
     "shared_custody": "one user holds the keys of several roles",
@@ -65,7 +65,7 @@ def labels(
     is_undeclared = part.grouping not in {None, *declared} or (
         part.horizon is not None and HORIZON not in declared
     )
-    serves = purpose(about, part.value) if part.grouping == SPLIT else None
+    serves = _purposes(about, part)
     at_look = look(board)
     is_small = counts["scored"] < statistics.min_slice
     deserved = {
@@ -74,7 +74,7 @@ def labels(
         or (part.slice is not None and is_small),
         "undeclared_slot": slot != manifest.headline,
         "off_look": at_look is not None and not at_look["is_due"],
-        **{each: serves == each for each in (TRAIN, TUNE, HOLDOUT, SPENT)},
+        **{each: each in serves for each in (TRAIN, TUNE, HOLDOUT, SPENT)},
         "claimed": board.suite.is_claimed,
         "forecaster_owned": _is_forecaster_owned(about),
         "shared_custody": board.custody == "shared",
@@ -99,6 +99,19 @@ def unofficial(labelled: Sequence[str]) -> str | None:
     """Return why no number of a row is official; None where one can be."""
     lasting = (each for each in in_the_way(labelled) if each not in _PASSING)
     return next((UNOFFICIAL[label] for label in lasting), None)
+
+
+def _purposes(about: Sample, part: Part) -> set[str]:
+    """Return what the units of a row are good for, as far as they are of a split.
+
+    A row of a split is what that is. Any other is never a holdout: what was set apart
+    is judged by itself.
+    """
+    if part.grouping == SPLIT:
+        return {purpose(about, part.value)}
+    splits = about.board.suite.manifest.statistics.splits
+    found = divided(splits, about.board.units.cutoff_us, about.declared)
+    return {purpose(about, name) for name in found if len(found[name])} - {HOLDOUT}
 
 
 def _is_forecaster_owned(about: Sample) -> bool:

@@ -78,7 +78,29 @@ def test_a_split_s_row_is_declared_and_shows_its_purpose(purpose: str) -> None:
     told(history, 1)
     assert purpose_of(history, "all") == {purpose}
     assert "exploratory" not in of_split(history, "all")["labels"]
-    assert not PURPOSES & set(row(history)["labels"])
+    assert PURPOSES & set(row(history)["labels"]) == {purpose} - {"holdout"}
+
+
+@pytest.mark.parametrize(
+    ("tuned", "in_the_way"),
+    [((3, 9), []), ((2, 9), ["tune"]), ((0, 2), []), ((0, 3), ["tune"])],
+)
+def test_a_row_that_has_one_unit_to_tune_on_is_good_for_no_claim(
+    tuned: tuple[float, float], in_the_way: list[str]
+) -> None:
+    history = History(
+        asks="issuer",
+        statistics__splits=[split("tuned", *tuned, "tune")],
+        statistics__looks=[2],
+        statistics__min_slice=1,
+    )
+    for number, hours in enumerate((2, 12)):
+        cutoff_at = BEGAN + hours * HOUR
+        question = history.asked(f"u-{number}", cutoff_at=cutoff_at)
+        history.seal(question)
+        history.wait(hours=10)
+        history.resolve(question)
+    assert row(history)["gates"]["in_the_way"] == in_the_way
 
 
 def test_a_suite_without_splits_cannot_be_grouped_by_them() -> None:
