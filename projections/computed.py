@@ -42,12 +42,15 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     `code` is which of the `distinct` vectors, -1 where it says nothing, `scores` are
     `NEVER` where the unit is not resolved. `is_mirror` is 1 where it has a vector beside
     each that its source sealed; else its own vectors stand at the units' own places.
+    `fit` is by which fit of a recalibration, or why by none (`recalibration.passed_on`);
+    None of what recalibrates nothing.
     """
 
     code: Integers
     distinct: list[tuple[int, ...]]
     scores: ScoreColumns
     is_mirror: int = 0
+    fit: Integers | None = None
 
 
 def places_of(board: Board) -> Places:

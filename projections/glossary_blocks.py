@@ -86,6 +86,15 @@ _CALIBRATION = {
         ("decomposition.corp.blocks", "decomposition.corp.reason"),
         paths=("decomposition.corp.curve",),
     ),
+    "recalibration": Entry(
+        NEITHER,
+        "of a competitor that recalibrates another, on how many scored units its fits "
+        "spoke, and on how many the source's probability was passed on, and why",
+        "fitted + passed_on = n; a unit is fitted if every vector is that the slot takes",
+        "METRICS §7",
+        ("source", "counts.scored"),
+        paths=("recalibration",),
+    ),
 }
 
 

@@ -9,11 +9,12 @@ import msgspec
 import numpy as np
 
 from ledger.projections.board import Board
+from ledger.projections.cohort import NOT_DECLARED
 from ledger.projections.columns import NEVER, Integers, integers
 from ledger.projections.computed import Computed, Places, Said
 from ledger.projections.exact import PPM
 from ledger.projections.lineage import INITIAL
-from ledger.projections.recalibration import Lessons, recalibrated
+from ledger.projections.recalibration import Lessons, passed_on, recalibrated
 from ledger.projections.slotted import BINARY, said_of
 from ledger.suite import Competitor, SuiteManifest
 
@@ -105,6 +106,7 @@ def _mapped(
     units, clip_ppm = board.units, board.suite.clip_ppm
     lessons = _lessons(board, source, first)
     said, speaks = Said(len(places.unit)), source.code >= 0
+    fit = np.full(len(places.unit), passed_on(NOT_DECLARED), dtype=np.int64)
     asked = units.answers[places.unit]
     for code in np.unique(asked[speaks]).tolist():
         rows = np.flatnonzero(speaks & (asked == code))
@@ -117,10 +119,11 @@ def _mapped(
             event = event[has_event]
             asked_now = ppm[has_event, event], places.place[rows[has_event]]
             mapped = recalibrated(competitor, lessons, clip_ppm, asked_now)
-            ppm[has_event, event] = mapped
-            ppm[has_event, 1 - event] = PPM - mapped
+            ppm[has_event, event] = mapped.p_ppm
+            ppm[has_event, 1 - event] = PPM - mapped.p_ppm
+            fit[rows[has_event]] = mapped.fit
         said.add(rows, ppm, units.outcome[unit], clip_ppm)
-    return msgspec.structs.replace(said.whole(), is_mirror=source.is_mirror)
+    return msgspec.structs.replace(said.whole(), is_mirror=source.is_mirror, fit=fit)
 
 
 def _vectors(distinct: list[tuple[int, ...]], code: Integers) -> Integers:

@@ -10,11 +10,19 @@ fit, and where a fit has no solution, the probability is passed on as it is
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from ledger.projections.calibration_fit import fit_logistic
+from ledger.projections.cohort import (
+    CONSTANT,
+    INSUFFICIENT,
+    NOT_DECLARED,
+    SEPARATION,
+    SINGLE_CLASS,
+)
 from ledger.projections.columns import NEVER, Integers, integers
 from ledger.projections.corp import fit_isotonic
 from ledger.projections.tally import tally
@@ -22,6 +30,28 @@ from ledger.suite import Competitor
 
 # Returns a recalibrated probability of the event, both in parts per million.
 Mapping = Callable[[int], int]
+# Why a probability is passed on as it is: the past is too little for a first fit, the
+# fit that would hold has no solution, or nothing says what a high probability means.
+PASSED_ON = (INSUFFICIENT, SINGLE_CLASS, CONSTANT, SEPARATION, NOT_DECLARED)
+
+
+def passed_on(reason: str) -> int:
+    """Return how a column of fits says that a probability was passed on: below 0.
+
+    >>> passed_on("insufficient"), passed_on("single_class")
+    (-1, -2)
+    """
+    return -1 - PASSED_ON.index(reason)
+
+
+class Recalibrated(NamedTuple):
+    """What is said in place of each probability, and which fit says it, from 0 on.
+
+    Where `fit` is below 0 the probability was passed on: see `passed_on`.
+    """
+
+    p_ppm: Integers
+    fit: Integers
 
 
 class Lessons(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +90,7 @@ def recalibrated(
     lessons: Lessons,
     clip_ppm: int,
     asked: tuple[Integers, Integers],
-) -> Integers:
+) -> Recalibrated:
     """Return what a competitor makes of each probability that is `asked` at a place.
 
     `asked` are probabilities of the event in parts per million, and their places.
@@ -73,23 +103,29 @@ def recalibrated(
     ]
     # What became known at the very place was not known just before it.
     fit = np.searchsorted(moments, place, side="left") - 1
-    found = p_ppm.copy()
+    found, by = p_ppm.copy(), np.where(fit < 0, passed_on(INSUFFICIENT), fit)
     for number, mapping in enumerate(fits):
         rows = np.flatnonzero(fit == number)
-        if mapping is not None:
-            distinct, which = np.unique(p_ppm[rows], return_inverse=True)
-            mapped = integers([mapping(each) for each in distinct.tolist()])
-            found[rows] = mapped[which.reshape(-1)]
-    return found
+        if isinstance(mapping, str):
+            by[rows] = passed_on(mapping)
+            continue
+        distinct, which = np.unique(p_ppm[rows], return_inverse=True)
+        mapped = integers([mapping(each) for each in distinct.tolist()])
+        found[rows] = mapped[which.reshape(-1)]
+    return Recalibrated(found, by)
 
 
 def _fitted(
     method: str | None, lessons: Lessons, rows: Integers, clip_ppm: int
-) -> Mapping | None:
-    """Return the fit on some lessons; None where there is no solution."""
+) -> Mapping | str:
+    """Return the fit on some lessons, or the reason for which there is no solution."""
     p_ppm, y = lessons.p_ppm[rows], lessons.y[rows]
     if method == "isotonic":
         curve = fit_isotonic(tally(p_ppm, y))
-        return None if curve is None else curve.apply
-    line = fit_logistic(p_ppm, y, clip_ppm).logistic
-    return None if line is None else line.apply
+        assert curve is not None, "nothing is fitted on no lessons"
+        return curve.apply
+    found = fit_logistic(p_ppm, y, clip_ppm)
+    if found.logistic is not None:
+        return found.logistic.apply
+    assert found.reason is not None, "what is undefined has a reason"
+    return found.reason

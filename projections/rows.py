@@ -12,6 +12,7 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
     counts, missing, rates, labels, looks, splits   what a row says of its units
     ground, seeds, inferred    what its statistics take, and are drawn from
     measures, calibrated, drifting, quantified, ablating, adapting, spreading   scores
+    recalibrating              how much of a recalibrated row is recalibrated
     permuted, promoting, gated, acting   what may be claimed, and what it was worth
     weighed                    all of these, each once
     report                     rows that are kept until an event outdates them

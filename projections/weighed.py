@@ -18,6 +18,7 @@ from ledger.projections.labels import unofficial
 from ledger.projections.measures import measures
 from ledger.projections.promoting import Standing, candidacy, promoting
 from ledger.projections.quantified import quantified
+from ledger.projections.recalibrating import recalibrating
 from ledger.projections.robust import robust
 from ledger.projections.spreading import spreading
 
@@ -110,8 +111,10 @@ def _weighed(
         )
         decided["promotion"] = promoting(ground, stood, of_losses, inference, known)
     is_robust = ground.sample.board.suite.manifest.estimator == "iqm"
+    mapped = recalibrating(ground, field)
     return {
         "scores": {**shown, **found.scores},
+        **({"recalibration": mapped} if mapped else {}),
         **found.blocks,
         **({"iqm": robust(ground)} if is_robust else {}),
         "extremes": spreading(ground),

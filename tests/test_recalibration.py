@@ -14,7 +14,7 @@ from ledger.projections.columns import NEVER, integers
 from ledger.projections.corp import fit_isotonic
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
-from ledger.projections.recalibration import Lessons, recalibrated, refits
+from ledger.projections.recalibration import Lessons, passed_on, recalibrated, refits
 from ledger.projections.report import Report
 from ledger.projections.tally import tally
 from ledger.suite import Competitor
@@ -87,7 +87,7 @@ def test_a_probability_is_recalibrated_as_a_plain_walk_says(
     competitor = recalibration(method, min_past=min_past)
     columns = (integers([p for p, _ in asked]), integers([at for _, at in asked]))
     found = recalibrated(competitor, as_columns(lessons), CLIP, columns)
-    assert found.tolist() == [
+    assert found.p_ppm.tolist() == [
         plainly(method, lessons, min_past, p, place) for p, place in asked
     ]
 
@@ -118,20 +118,35 @@ def test_an_outcome_that_is_withdrawn_and_comes_again_causes_no_second_fit() -> 
 
 
 UNSOLVABLE = {
-    "one outcome only": [(200_000, 1), (800_000, 1), (300_000, 1)],
-    "one probability only": [(200_000, 1), (200_000, 0)],
-    "a threshold that divides the outcomes": [(200_000, 0), (800_000, 1)],
+    "one outcome only": ([(200_000, 1), (800_000, 1), (300_000, 1)], "single_class"),
+    "one probability only": ([(200_000, 1), (200_000, 0)], "constant_forecast"),
+    "a threshold that divides the outcomes": (
+        [(200_000, 0), (800_000, 1)],
+        "separation",
+    ),
+    "nothing yet": ([], "insufficient"),
 }
 
 
-@pytest.mark.parametrize("taught", UNSOLVABLE.values(), ids=UNSOLVABLE)
-def test_where_platt_has_no_solution_the_probability_is_passed_on(
-    taught: list[tuple[int, int]],
+@pytest.mark.parametrize(("taught", "reason"), UNSOLVABLE.values(), ids=UNSOLVABLE)
+def test_where_platt_has_no_solution_the_probability_is_passed_on_for_a_reason(
+    taught: list[tuple[int, int]], reason: str
 ) -> None:
     lessons = as_columns([(p, y, at, NEVER) for at, (p, y) in enumerate(taught)])
     asked = (integers([123_456]), integers([9]))
     found = recalibrated(recalibration("platt"), lessons, CLIP, asked)
-    assert found.tolist() == [123_456]
+    assert found.p_ppm.tolist() == [123_456]
+    assert found.fit.tolist() == [passed_on(reason)]
+
+
+def test_each_probability_is_mapped_by_the_last_fit_before_its_place() -> None:
+    lessons = as_columns(one_each(4))
+    places = integers([1, 2, 3, 4, 9])
+    asked = (integers([400_000] * 5), places)
+    found = recalibrated(recalibration("isotonic"), lessons, CLIP, asked)
+    # Two outcomes are known after place 1, and four after place 3.
+    none = passed_on("insufficient")
+    assert found.fit.tolist() == [none, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +167,7 @@ def test_isotonic_draws_lines_between_blocks_and_is_constant_outside(
     lessons = as_columns([(p, y, 0, NEVER) for p, y in taught])
     asked = (integers([p_ppm]), integers([1]))
     found = recalibrated(recalibration("isotonic"), lessons, CLIP, asked)
-    assert found.tolist() == [expected]
+    assert found.p_ppm.tolist() == [expected]
 
 
 # --- In a log -------------------------------------------------------------------------

@@ -78,6 +78,16 @@ def whole_row(slot: str | None = None) -> Row:
     return row(history, slot=slot)
 
 
+def row_that_recalibrates() -> Row:
+    """Return the row of a competitor that passes on what another one says, so far."""
+    history = History()
+    question = history.question()
+    history.seal(question, "0.8")
+    history.wait(hours=3)
+    history.resolve(question)
+    return row(history, "native-calibrated")
+
+
 def row_of_many_answers() -> Row:
     """Return a row whose questions have three answers, all of which happened."""
     made = suite()
