@@ -183,11 +183,12 @@ _PROMOTED = {
     ),
     "loss_increase": Entry(
         LOWER,
-        "by how much the log loss, and the primary loss in each frozen slice, may have grown",
-        "upper end of the interval of (1/n) Σ (loss - loss of the baseline), none above "
-        "loss_margin",
+        "by how much the log loss, and the primary loss in each frozen slice, has grown; the "
+        "upper end of no interval may be above loss_margin",
+        "(1/n) Σ (loss - loss of the baseline)",
         _PROMOTION,
         ("gates.promotion.against", "gates.promotion.loss_margin"),
+        is_mean=True,
         paths=("gates.promotion.loss_increase.*",),
     ),
     "native_skill": Entry(

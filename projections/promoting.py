@@ -130,8 +130,8 @@ def promoting(
         "brier_gain": None if gain is None else told(gain.measure, interval),
         "trivial_gain": dec12(trivial),
         "loss_increase": {
-            name: None if most is None else dec12(most)
-            for name, most in increases.items()
+            name: told(each.measure, intervals.get(name))
+            for name, each in stood.increases.items()
         },
         "loss_margin": dec12(Fraction(declared.loss_margin)),
         "holds": decided.parts.hold,

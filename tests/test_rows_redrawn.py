@@ -26,14 +26,20 @@ from tests.reporting import Row, row
 from tests.simulator import History, ppm_text, suite
 from tests.test_rows_blocks import NUMBER
 
-CLUSTERS, OF_RIVAL, OF_NUMBERS = 16, 12, 11
+CLUSTERS, OF_RIVAL, OF_NUMBERS, OF_REPO = 16, 12, 11, 13
 TIERS = {"rival": "L0", "native": "L0+L1"}
 CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
 
 
 def declared(**changes: Any) -> SuiteManifest:
     """Return a suite in which the rival is reference, R1 and the lower tier."""
-    made = suite(scoring__reference="rival", quantities={"cost": NUMBER}, **changes)
+    stated: dict[str, Any] = {
+        "scoring__reference": "rival",
+        "scoring__primary": "brier",
+        "quantities": {"cost": NUMBER},
+        "gates__promotion__slices": ["tag:repo"],
+    }
+    made = suite(**{**stated, **changes})
     order = Ablation(name="evidence", kind="cumulative", order=("rival", "native"))
     competitors = tuple(
         msgspec.structs.replace(
@@ -48,12 +54,22 @@ def declared(**changes: Any) -> SuiteManifest:
 
 
 def told(
-    of_rival: int = OF_RIVAL, of_numbers: int = OF_NUMBERS, **changes: Any
+    of_rival: int = OF_RIVAL,
+    of_numbers: int = OF_NUMBERS,
+    of_repo: int = OF_REPO,
+    **changes: Any,
 ) -> History:
-    """Forecast two units of each cluster; on the first clusters the rival does too."""
+    """Forecast two units of each cluster; on the first clusters the rival does too.
+
+    The first clusters have numbers, and the tag of a slice that a promotion watches.
+    """
     history = History(declared(**changes))
     asked = [
-        history.question(f"u-{cluster:02}-{unit}", cluster=f"c-{cluster:02}")
+        history.question(
+            f"u-{cluster:02}-{unit}",
+            cluster=f"c-{cluster:02}",
+            tags={"repo": "a"} if cluster < of_repo else {},
+        )
         for cluster in range(CLUSTERS)
         for unit in range(2)
     ]
@@ -159,6 +175,10 @@ STATISTICS: dict[str, Sums] = {
         lambda unit: int(abs((unit.observed or 0) - unit.points["native"]) * 10**12)
     ),
     "ablations.evidence.lifts.0": mean_of(gain),
+    # Nothing was resolved when they sealed, so that the past rate said one half.
+    "gates.promotion.loss_increase.tag:repo=a": mean_of(
+        lambda unit: brier(unit.said["native"]) - brier(Fraction(1, 2))
+    ),
 }
 
 
@@ -221,6 +241,7 @@ def published(history: History) -> Row:
 ON = {
     "scores.brier": CLUSTERS,
     "quantities.cost.scores.absolute_error": OF_NUMBERS,
+    "gates.promotion.loss_increase.tag:repo=a": OF_REPO,
 }
 
 
@@ -249,7 +270,7 @@ def intervals_in(found: Any, path: str = "") -> Iterator[tuple[str, dict[str, An
             yield from intervals_in(inner, f"{path}.{number}")
 
 
-DRAWN_IN = ("scores", "utility", "quantities", "ablations")
+DRAWN_IN = ("scores", "utility", "quantities", "ablations", "gates")
 
 
 def drawn_of(found: Row) -> dict[str, Any]:
@@ -273,7 +294,7 @@ def test_what_is_over_other_units_than_its_row_says_so_and_nothing_else_does(
 
 
 def test_where_everybody_is_on_all_units_no_interval_has_to_say_of_what_it_is() -> None:
-    found = row(told(of_rival=CLUSTERS, of_numbers=CLUSTERS))
+    found = row(told(of_rival=CLUSTERS, of_numbers=CLUSTERS, of_repo=CLUSTERS))
     assert set(STATISTICS) <= set(drawn_of(found))
     assert set(drawn_of(found).values()) == {None}
 
