@@ -143,23 +143,27 @@ def _own_writer(folder: Folder) -> Writer:
 
 def _daemons_writer(folder: Folder, *, alone: bool) -> Writer | None:
     """Return a writer that goes through the ledger's daemon; None where none answers."""
-    from ledger.daemon.calling import Caller, answering, sockets_of
+    from ledger.daemon.calling import reached, sockets_of
+    from ledger.daemon.calling_wire import BusyError, SilentError
     from ledger.daemon.remote import RemoteWriter
 
     try:
         sockets = sockets_of(folder, None, os.environ)
-        path, greeting = answering(folder, sockets, seconds=_DAEMON_SECONDS)
+        caller, greeting = reached(folder, sockets, seconds=_DAEMON_SECONDS)
+    except (BusyError, SilentError):
+        raise
     except (UncheckableError, UsageError):
         # Why the lock could not be taken is the better answer.
         return None
     if alone:
         msg = (
-            f"the daemon at {path} (process {greeting['pid']}) writes to {folder.path}, "
+            f"the daemon at {caller.path} (process {greeting['pid']}) writes to {folder.path}, "
             "and takes nothing back: leave --atomic out, or stop it first with "
             f"`ledger daemon stop --ledger {folder.path}`"
         )
+        caller.close()
         raise UsageError(msg)
-    return RemoteWriter(folder, Caller(path, seconds=_DAEMON_SECONDS), clock())
+    return RemoteWriter(folder, caller, clock())
 
 
 @contextmanager

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -17,7 +18,8 @@ from ledger.cli.context import LOG_KEY_LOST, clock, find_ledger, state_home
 from ledger.cli.options import Json, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
 from ledger.clock import monotonic_seconds, steady_seconds
-from ledger.daemon.calling import answering, ask, sockets_of
+from ledger.daemon.calling import answering, reached, sockets_of
+from ledger.daemon.calling_wire import BusyError
 from ledger.daemon.doctor_disk import lock_holder
 from ledger.durable import require_no_pipe
 from ledger.errors import LedgerError, UncheckableError, UsageError
@@ -214,17 +216,24 @@ def status(
 
     folder = find_ledger(ledger)
     sockets = sockets_of(folder, socket, os.environ)
-    path, _ = answering(folder, sockets, seconds=_ANSWER_SECONDS)
-    found = ask(path, "status", seconds=_ANSWER_SECONDS)
+    caller, _ = reached(folder, sockets, seconds=_ANSWER_SECONDS)
+    with closing(caller):
+        found = caller.ask("status")
     if prometheus:
         render.document(exposition(found).rstrip("\n"))
     else:
-        _print({"socket": path, **found}, as_json=as_json)
+        _print({"socket": caller.path, **found}, as_json=as_json)
 
 
-def _answer(folder: Folder, sockets: list[str]) -> tuple[str, dict[str, Any]] | None:
+def _answer(folder: Folder, sockets: list[str]) -> tuple[str, Mapping[str, Any]] | None:
+    """Return where a ledger's daemon answers, and how; None where none does.
+
+    That it lets nobody in is an answer too, which says as much as one to a ping.
+    """
     try:
-        return answering(folder, sockets, seconds=_ANSWER_SECONDS)
+        return answering(folder, sockets, seconds=_ANSWER_SECONDS, busy_seconds=0)
+    except BusyError as busy:
+        return (busy.path, busy.greeting) if busy.greeting else None
     except UncheckableError:
         return None
 

@@ -13,6 +13,7 @@ from ledger.cli.failure import REFUSED
 from ledger.cli.options import Json, LedgerDir
 from ledger.daemon.admission import admit
 from ledger.daemon.calling import answering, sockets_of
+from ledger.daemon.calling_wire import BusyError, SilentError
 from ledger.daemon.commits import Outcome
 from ledger.daemon.inbox import Inbox, Taken
 from ledger.daemon.sockets import EVALUATOR
@@ -56,6 +57,8 @@ def _is_served(folder: Folder) -> bool:
     try:
         sockets = sockets_of(folder, None, os.environ)
         answering(folder, sockets, seconds=_ANSWER_SECONDS)
+    except (BusyError, SilentError):
+        return True  # It takes what is dropped all the same.
     except UncheckableError:
         return False
     return True

@@ -1,29 +1,39 @@
 """One question to a daemon, and its answer: for commands that look after it."""
 
-import socket
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
+from ledger.clock import monotonic_seconds
+from ledger.daemon.calling_wire import (
+    Answer,
+    BusyError,
+    Fault,
+    Patience,
+    SilentError,
+    Wire,
+    request_line,
+)
 from ledger.daemon.listening import places
+from ledger.daemon.protocol import BUSY
 from ledger.daemon.settings import read_settings
 from ledger.daemon.sockets import EVALUATOR, SIDES, candidates
-from ledger.errors import LedgerError, UncheckableError
+from ledger.errors import UncheckableError
 from ledger.folder import Folder
 
-_CHUNK = 65_536
-_BYTES_MAX = 256 * 1024 * 1024  # of an answer: rows are long, and something ends them
+# For each further socket, once another took all the time there was.
+_LEAST_SECONDS = 0.25
 
 
-class FaultAnsweredError(LedgerError):
+class FaultAnsweredError(UncheckableError):
     """The daemon answered with an error; `data` has its kebab-case code and more."""
 
-    def __init__(self, code: int, message: str, data: Mapping[str, Any]) -> None:
-        super().__init__(message)
-        self.code = code
-        self.data = data
+    def __init__(self, path: str, fault: Fault) -> None:
+        super().__init__(f"the daemon at {path} answered: {fault.message}")
+        self.code = fault.code
+        self.message = fault.message
+        self.kind = fault.kind
 
 
 def sockets_of(
@@ -46,87 +56,124 @@ def sockets_of(
 class Caller:
     """One connection to a daemon: a question, its answer, and the next."""
 
-    def __init__(self, path: str, *, seconds: int) -> None:
-        """Connect; each answer may take so many seconds.
-
-        Raises `UncheckableError` where nobody listens.
-        """
-        self._path = path
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(seconds)
-        try:
-            self._socket.connect(path)
-        except OSError as error:
-            self._socket.close()
-            raise _unanswered(path, error) from error
+    def __init__(self, path: str, *, seconds: float) -> None:
+        """Take how long an answer may take, and a busy daemon is asked again."""
+        self.path = path
+        self._seconds = seconds
+        self._wire = Wire(path)
 
     def close(self) -> None:
         """Hang up."""
-        self._socket.close()
+        self._wire.close()
 
     def ask(self, method: str, params: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - any result
         """Return what the daemon answers.
 
-        Raises `UncheckableError` where no answer comes, and `FaultAnsweredError` for an
-        error.
+        Raises `UncheckableError` where no answer comes, `SilentError` where somebody
+        listens all the same, `BusyError` where the daemon takes nothing until time is
+        up, and `FaultAnsweredError` for any other error.
         """
-        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+        line = request_line(method, params or {})
+        patience = Patience(self.path, self._seconds)
+        while True:
+            answer = self._asked(line, self._seconds)
+            if answer.error is None:
+                return answer.result
+            time.sleep(patience.busy_seconds(answer.error))
+
+    def greeting(
+        self, ledger: str | None, *, seconds: float, busy_seconds: float
+    ) -> dict[str, Any]:
+        """Return what a ping is answered with; raise as `ask`, in the times stated.
+
+        Who keeps another ledger than the one that is meant is not waited for.
+        """
+        line = request_line("ping", {})
+        patience = Patience(self.path, busy_seconds)
+        while True:
+            answer = self._asked(line, seconds)
+            found = answer.result if answer.error is None else answer.error.data
+            kept = found.get("ledger") if isinstance(found, dict) else None
+            if isinstance(kept, str) and (
+                answer.error is None or ledger not in {None, kept}
+            ):
+                return dict(found)
+            if answer.error is None:
+                msg = f"{self.path} answers a ping with what names no ledger"
+                raise UncheckableError(msg)
+            time.sleep(patience.busy_seconds(answer.error))
+
+    def _asked(self, line: bytes, seconds: float) -> Answer:
+        """Return a result, or that the daemon is busy."""
         try:
-            self._socket.sendall(msgspec.json.encode(request) + b"\n")
-            answer = msgspec.json.decode(self._line())
-        except (OSError, msgspec.DecodeError) as error:
-            raise _unanswered(self._path, error) from error
-        if "error" in answer:
-            fault = answer["error"]
-            raise FaultAnsweredError(fault["code"], fault["message"], fault["data"])
-        return answer["result"]
-
-    def _line(self) -> bytes:
-        found = bytearray()
-        while not found.endswith(b"\n"):
-            chunk = self._socket.recv(_CHUNK)
-            if not chunk or len(found) > _BYTES_MAX:
-                raise ConnectionError("the answer does not end")
-            found += chunk
-        return bytes(found)
+            answer = self._wire.ask(line, seconds)
+        except BlockingIOError:
+            crowd = Fault(code=BUSY, message="too many clients wait to be admitted")
+            return Answer(error=crowd)
+        except TimeoutError as error:
+            msg = f"the daemon at {self.path} listens, and did not answer in {seconds:g} s"
+            raise SilentError(msg) from error
+        except OSError as error:
+            reason = error.strerror or error
+            msg = f"no daemon answers at {self.path}: {reason}"
+            raise UncheckableError(msg) from error
+        if answer.error is not None and answer.error.code != BUSY:
+            raise FaultAnsweredError(self.path, answer.error)
+        return answer
 
 
-def _unanswered(path: str, error: Exception) -> UncheckableError:
-    reason = getattr(error, "strerror", None) or error
-    return UncheckableError(f"no daemon answers at {path}: {reason}")
-
-
-def ask(
-    path: str,
-    method: str,
-    params: Mapping[str, object] | None = None,
+def reached(
+    folder: Folder,
+    sockets: Sequence[str],
     *,
-    seconds: int,
-) -> Any:  # noqa: ANN401 - any result
-    """Return what the daemon at a socket answers to one question; raise as `Caller`."""
-    caller = Caller(path, seconds=seconds)
-    try:
-        return caller.ask(method, params)
-    finally:
-        caller.close()
+    seconds: float,
+    busy_seconds: float | None = None,
+) -> tuple[Caller, dict[str, Any]]:
+    """Return a connection to this ledger's daemon, and how it greeted.
 
-
-def answering(
-    folder: Folder, sockets: Sequence[str], *, seconds: int
-) -> tuple[str, dict[str, Any]]:
-    """Return the socket at which this ledger's daemon answers, and what it answered.
-
-    Raises `UncheckableError` where none does, or only that of another ledger.
+    All sockets together may take so many `seconds` to answer, and so many to let a
+    client in (as many, where that is not stated). Raises `BusyError` where the daemon
+    lets nobody in, `SilentError` where one listens and does not answer, and else
+    `UncheckableError` where none does, or only that of another ledger.
     """
-    ledger, tried = folder.settings().ledger, []
+    began = monotonic_seconds()
+    patient_until = began + (seconds if busy_seconds is None else busy_seconds)
+    ledger, tried, there = folder.settings().ledger, [], None
     for path in sockets:
+        now = monotonic_seconds()
+        caller = Caller(path, seconds=seconds)
         try:
-            greeting = ask(path, "ping", seconds=seconds)
+            greeting = caller.greeting(
+                ledger,
+                seconds=max(_LEAST_SECONDS, began + seconds - now),
+                busy_seconds=max(0, patient_until - now),
+            )
         except UncheckableError as error:
+            caller.close()
+            if isinstance(error, BusyError | SilentError):
+                there = there or error
             tried.append(str(error) if Path(path).exists() else f"{path} is not there")
             continue
         if greeting["ledger"] == ledger:
-            return path, greeting
+            return caller, greeting
+        caller.close()
         tried.append(f"{path} is that of ledger {greeting['ledger'][:12]}…")
+    if there is not None:
+        raise there
     msg = f"no daemon answers for {folder.path}: {'; '.join(tried)}: `ledger daemon start --ledger {folder.path}`"
     raise UncheckableError(msg)
+
+
+def answering(
+    folder: Folder,
+    sockets: Sequence[str],
+    *,
+    seconds: float,
+    busy_seconds: float | None = None,
+) -> tuple[str, dict[str, Any]]:
+    """Return the socket at which this ledger's daemon answers; raise as `reached`."""
+    caller, greeting = reached(
+        folder, sockets, seconds=seconds, busy_seconds=busy_seconds
+    )
+    caller.close()
+    return caller.path, greeting

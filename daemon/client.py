@@ -13,9 +13,9 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from ledger.clock import Clock, system_clock
-from ledger.daemon.calling import ask as ask_once
-from ledger.daemon.calling import sockets_of
+from ledger.clock import Clock, monotonic_seconds, system_clock
+from ledger.daemon.calling import Caller, sockets_of
+from ledger.daemon.calling_wire import BusyError, SilentError
 from ledger.daemon.client_lock import LockWay
 from ledger.daemon.client_socket import SocketWay
 from ledger.daemon.client_talk import (
@@ -28,6 +28,7 @@ from ledger.daemon.client_talk import (
     unit_of,
     update,
 )
+from ledger.daemon.doctor_disk import lock_holder
 from ledger.daemon.sockets import AGENT, EVALUATOR, candidates
 from ledger.errors import RefusedError, UncheckableError
 from ledger.folder import Folder
@@ -201,10 +202,12 @@ def connect(
     forecaster's key file, `forecaster` the competitor that it seals for. `suite`,
     `template` and `horizon` hold for every call that names no other; a number alone is
     the probability of the first of `answers`. `timeout` is in seconds, for a request
-    with all its repetitions. Raises `UncheckableError` where nobody answers and no
-    ledger's folder is known, `UsageError` for a key that is unfit.
+    with all its repetitions, and for a daemon that lets nobody in. Raises
+    `UncheckableError` where nobody answers and no ledger's folder is known, or nobody
+    was let in; `UsageError` for a key that is unfit.
     """
-    found = find(ledger, socket, os.environ if environment is None else environment)
+    around = os.environ if environment is None else environment
+    found = find(ledger, socket, around, seconds=timeout)
     whose = Forecasts(
         ledger=found.ledger,
         signer=None if key is None else read_key(Path(key)),
@@ -221,8 +224,13 @@ def find(
     ledger: str | Path | None,
     socket: str | Path | None,
     environment: Mapping[str, str],
+    *,
+    seconds: float,
 ) -> Found:
-    """Return where the requests of a client go."""
+    """Return where the requests of a client go.
+
+    A daemon that lets nobody in is asked again for so many seconds; then `BusyError`.
+    """
     stated = ledger or environment.get(LEDGER_DIR)
     folder = None if stated is None else Folder(Path(stated))
     # An agent may know the folder of a ledger that is closed to it.
@@ -236,20 +244,32 @@ def find(
     )
     if folder is not None and is_readable and socket is None:
         tried = list(dict.fromkeys([*tried, *sockets_of(folder, None, environment)]))
+    ends_at, there = monotonic_seconds() + seconds, None
     for path in tried:
+        caller = Caller(path, seconds=seconds)
+        left = max(0.0, ends_at - monotonic_seconds())
         try:
-            found = ask_once(path, "ping", seconds=_PING_SECONDS)["ledger"]
+            greeting = caller.greeting(meant, seconds=_PING_SECONDS, busy_seconds=left)
+        except (BusyError, SilentError) as error:
+            there = there or error
+            continue
         except UncheckableError:
             continue  # Nobody is there; the next one may be meant.
-        if meant in {None, found}:
-            return Found(ledger=found, socket=path, folder=folder)
-    if folder is None or meant is None or socket is not None:
-        msg = (
-            f"no daemon answers at {', '.join(tried) or 'any socket'}: start one with "
-            "`ledger daemon start`, or name the ledger's folder"
-        )
-        raise UncheckableError(msg)
-    return Found(ledger=meant, socket=None, folder=folder)
+        finally:
+            caller.close()
+        if meant in {None, greeting["ledger"]}:
+            return Found(ledger=greeting["ledger"], socket=path, folder=folder)
+    # Who is there and says nothing keeps another ledger, where nobody has the lock.
+    is_free = there is None or (folder and lock_holder(folder.lock) is None)
+    if folder is not None and meant is not None and socket is None and is_free:
+        return Found(ledger=meant, socket=None, folder=folder)
+    if there is not None:
+        raise there
+    msg = (
+        f"no daemon answers at {', '.join(tried) or 'any socket'}: start one with "
+        "`ledger daemon start`, or name the ledger's folder"
+    )
+    raise UncheckableError(msg)
 
 
 def _way(found: Found, timeout: float, clock: Clock) -> Way:

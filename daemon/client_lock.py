@@ -13,6 +13,7 @@ import msgspec
 
 from ledger.clock import Clock, steady_seconds
 from ledger.daemon.admission import batch
+from ledger.daemon.calling_wire import Fault
 from ledger.daemon.client_talk import Ask, error_of
 from ledger.daemon.homes import state_home
 from ledger.daemon.opening import (
@@ -87,8 +88,8 @@ class LockWay:
         try:
             return msgspec.to_builtins(answer(writer, ask.params))
         except FaultError as fault:
-            error = {"code": fault.code, "message": fault.message, "data": fault.data}
-            raise error_of(error) from None
+            said = Fault(code=fault.code, message=fault.message, data=fault.data)
+            raise error_of(said) from None
 
     def _unit(self, writer: Writer, params: Mapping[str, Any]) -> object:
         named = msgspec.convert(params, UnitNamed)

@@ -14,13 +14,13 @@ import msgspec
 
 from ledger import codec
 from ledger.daemon import protocol
+from ledger.daemon.calling_wire import Fault
 from ledger.draft_alone import event_alone
 from ledger.draft_vector import vector
 from ledger.envelope import envelope
 from ledger.errors import (
     LedgerError,
     RefusedError,
-    UncheckableError,
     UsageError,
     WriterStoppedError,
 )
@@ -180,16 +180,13 @@ def update(
     return _receipt((yield _append(signed)))
 
 
-def error_of(error: Mapping[str, Any]) -> LedgerError:
+def error_of(fault: Fault) -> LedgerError:
     """Return the exception that a daemon's error stands for."""
-    code, message, kind = error["code"], error["message"], error["data"]["code"]
-    if code == protocol.REFUSED:
-        return RefusedError(kind, message)
-    if code == protocol.STOPPED:
-        return WriterStoppedError(message)
-    if code == protocol.BUSY:
-        return UncheckableError(f"{message}: nothing was written, try again later")
-    return UsageError(f"the daemon refused this: {message}")
+    if fault.code == protocol.REFUSED:
+        return RefusedError(fault.kind, fault.message)
+    if fault.code == protocol.STOPPED:
+        return WriterStoppedError(fault.message)
+    return UsageError(f"the daemon refused this: {fault.message}")
 
 
 def _require_new(whose: Forecasts, unit: UnitName, found: Mapping[str, Any]) -> None:

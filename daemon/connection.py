@@ -8,7 +8,7 @@ anything.
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -45,11 +45,20 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
 class Connections:
     """The connections of one side."""
 
-    def __init__(self, side: str, limits: Limits, desk: Desk, journal: Journal) -> None:
+    def __init__(
+        self,
+        side: str,
+        limits: Limits,
+        desk: Desk,
+        journal: Journal,
+        greeting: Mapping[str, object],
+    ) -> None:
+        """Take what a ping is answered with: who is sent away hears it too."""
         self.side = side
         self.limits = limits
         self.desk = desk
         self.journal = journal
+        self.greeting = greeting
         self.open: set[Connection] = set()
 
     def new(self) -> "Connection":
@@ -87,8 +96,12 @@ class Connection(asyncio.Protocol):
         among = self._among
         if len(among.open) >= among.limits.connections:
             self._note("refused", reason="too-many-connections")
-            msg = f"{len(among.open)} clients are connected, and no more are allowed"
-            fault = FaultError(BUSY, msg, "busy", retry_after_ms=_RETRY_MS)
+            msg = (
+                f"{len(among.open)} clients are connected, and no more are allowed: try "
+                "again once one has gone, or allow more connections in daemon.toml"
+            )
+            wait = {"retry_after_ms": _RETRY_MS}
+            fault = FaultError(BUSY, msg, "busy", **wait, **among.greeting)
             transport.write(fault_line(None, fault))
             transport.close()
             return

@@ -25,6 +25,8 @@ class FaultError(TroubleError):
         self.kind = str(data.get("code", ""))
         self.retry_ms = data.get("retry_after_ms")
         self.said = str(error.get("message", ""))
+        # With no more clients let in, it hangs up too: what a ping says stands there.
+        self.is_crowded_out = self.number == BUSY and "pid" in data
         super().__init__(f"the daemon refused {method}: {self.said}")
 
 
@@ -33,6 +35,7 @@ class Wire:
 
     def __init__(self, sockets: tuple[str, ...]) -> None:
         """Connect; raise `TroubleError` where nobody listens."""
+        self._sockets = sockets
         self._socket = _connected(sockets)
         self._rest = b""
 
@@ -51,6 +54,9 @@ class Wire:
                     raise
                 wait_ms = fault.retry_ms
                 time.sleep((wait_ms if isinstance(wait_ms, int) else _RETRY_MS) / 1_000)
+                if fault.is_crowded_out:
+                    self.close()
+                    self._socket, self._rest = _connected(self._sockets), b""
 
     def close(self) -> None:
         """Hang up."""
@@ -58,7 +64,10 @@ class Wire:
 
     def _answer(self, method: str, line: bytes) -> dict[str, object] | None:
         try:
-            self._socket.sendall(line)
+            try:  # noqa: SIM105 - contextlib costs a hook its start
+                self._socket.sendall(line)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # Who hung up may have said why before.
             answer = read_json(self._line())
         except OSError as error:
             raise TroubleError(f"the daemon hung up ({error})") from None

@@ -116,7 +116,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             template=template,
             tags=tags,
         )
-        found = find(self.ledger, self.socket, self.environment)
+        found = find(self.ledger, self.socket, self.environment, seconds=_READ_SECONDS)
         if found.socket is None:
             assert found.folder is not None
             return reading.record(found.folder, asked)

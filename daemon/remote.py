@@ -5,7 +5,6 @@ is read from the log, and a unit is asked for. Each event is in the log when `st
 returns; there is no taking back.
 """
 
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NoReturn
@@ -14,7 +13,8 @@ import msgspec
 
 from ledger.clock import Clock
 from ledger.daemon.calling import Caller, FaultAnsweredError
-from ledger.daemon.protocol import BUSY, FORBIDDEN, REFUSED, STOPPED
+from ledger.daemon.calling_wire import BusyError
+from ledger.daemon.protocol import FORBIDDEN, REFUSED, STOPPED
 from ledger.envelope import envelope
 from ledger.errors import (
     RefusedError,
@@ -29,8 +29,6 @@ from ledger.replay import recorded
 from ledger.state import State
 from ledger.unit import Unit
 from ledger.writer import Receipt, Submission, Writer
-
-_MS = 1_000
 
 
 class RemoteUnits:
@@ -102,13 +100,15 @@ class RemoteWriter(Writer):
     def stage(self, submission: Submission) -> int:
         """Have the daemon append one event, and return its position.
 
-        Raises `RefusedError`, and then nothing has changed; `WriterStoppedError` where
-        no answer came.
+        Raises `RefusedError` or `BusyError`, and then nothing has changed;
+        `WriterStoppedError` where no answer came.
         """
         try:
             found = self._ask(
                 "append", events=[msgspec.to_builtins(envelope(submission))]
             )
+        except BusyError:
+            raise
         except UncheckableError as error:
             msg = f"the daemon may or may not have written this ({error}): do it again, an event that is there is not written twice"
             raise WriterStoppedError(msg) from error
@@ -135,23 +135,21 @@ class RemoteWriter(Writer):
         self._caller.close()
 
     def _ask(self, method: str, **params: object) -> Any:  # noqa: ANN401 - any result
-        while True:
-            try:
-                return self._caller.ask(method, params)
-            except FaultAnsweredError as fault:
-                if fault.code != BUSY:
-                    _raise(fault)
-                time.sleep(fault.data["retry_after_ms"] / _MS)
+        try:
+            return self._caller.ask(method, params)
+        except FaultAnsweredError as fault:
+            _raise(fault)
 
 
 def _raise(fault: FaultAnsweredError) -> NoReturn:
     """Raise a daemon's error as the writer itself would."""
     match fault.code:
         case code if code == REFUSED:
-            raise RefusedError(fault.data["code"], str(fault)) from None
+            raise RefusedError(fault.kind, fault.message) from None
         case code if code == STOPPED:
-            raise WriterStoppedError(str(fault)) from None
+            raise WriterStoppedError(fault.message) from None
         case code if code == FORBIDDEN:
-            raise UsageError(f"the daemon's socket for agents: {fault}") from None
+            msg = f"the daemon's socket for agents: {fault.message}"
+            raise UsageError(msg) from None
         case _:
-            raise UsageError(f"the daemon: {fault}") from None
+            raise UsageError(f"the daemon: {fault.message}") from None

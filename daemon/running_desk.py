@@ -13,6 +13,7 @@ import msgspec
 
 from ledger.clock import Clock, monotonic_seconds, steady_seconds
 from ledger.daemon.calling import answering, sockets_of
+from ledger.daemon.calling_wire import BusyError, SilentError
 from ledger.daemon.client_socket import SocketWay
 from ledger.daemon.client_talk import Ask
 from ledger.daemon.doctor_disk import lock_holder
@@ -66,11 +67,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     def desk(self) -> Iterator[Desk]:
         """Give a desk: at the daemon that answers, else here under the lock.
 
-        Waits for others who have the lock. Raises `UsageError` where they keep it.
+        Waits for others who have the lock. Raises `UsageError` where they keep it,
+        `UncheckableError` where that is a daemon which lets nobody in, or is silent.
         """
         ends_at = monotonic_seconds() + _WAIT_SECONDS
         while True:
-            path = self._socket()
+            path, silent = self._socket()
             if path is not None:
                 way = SocketWay(path, _WAIT_SECONDS)
                 try:
@@ -80,22 +82,30 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
                 return
             try:
                 writer = self._writer()
-            except UsageError:
+            except UsageError as refused:
                 is_held = lock_holder(self.folder.lock) is not None
                 if not is_held or monotonic_seconds() > ends_at:
-                    raise
+                    raise silent or refused from None
                 time.sleep(_TICK_SECONDS)
                 continue
             with writer:
                 yield _UnderLock(writer)
             return
 
-    def _socket(self) -> str | None:
+    def _socket(self) -> tuple[str | None, SilentError | None]:
+        """Return where a daemon answers, or else which one listens and does not."""
         sockets = sockets_of(self.folder, None, self.environment)
         try:
-            return answering(self.folder, sockets, seconds=_PING_SECONDS)[0]
+            path, _ = answering(
+                self.folder, sockets, seconds=_PING_SECONDS, busy_seconds=_WAIT_SECONDS
+            )
+        except BusyError:
+            raise
+        except SilentError as silent:
+            return None, silent
         except UncheckableError:
-            return None
+            return None, None
+        return path, None
 
     def _writer(self) -> Writer:
         return open_writer(

@@ -197,7 +197,8 @@ class Daemon:
         self, side: str, listening: Listening, loop: asyncio.AbstractEventLoop
     ) -> asyncio.Server:
         limits = self._settings.limits
-        among = Connections(side, limits, self._methods, self._journal)
+        greeting = self._greeting(side)
+        among = Connections(side, limits, self._methods, self._journal, greeting)
         self._connections[side] = among
         # Not `create_unix_server`: newer versions of that remove the socket's file,
         # which may be systemd's.

@@ -289,6 +289,13 @@ SILENT: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "hangs up": lambda _: b"",
     "says no JSON": lambda _: b"HTTP/1.1 400\r\n\n",
     "is busy for ever": fault(-32001, "busy", retry_after_ms=10),
+    "is busy and says when in words": fault(-32001, "busy", retry_after_ms="soon"),
+    "is busy and says before now": fault(-32001, "busy", retry_after_ms=-1),
+    "is busy and says next year": fault(-32001, "busy", retry_after_ms=10**11),
+    "says neither result nor error": lambda _: b'{"jsonrpc":"2.0","id":1}\n',
+    "says a list": lambda _: b"[]\n",
+    "says no text": lambda _: b'{"id":1,"result":"\xff"}\n',
+    "says an error of no shape": lambda _: b'{"id":1,"error":{"code":"x"}}\n',
 }
 
 

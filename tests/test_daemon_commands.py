@@ -3,11 +3,15 @@
 import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ledger.cli import daemon as daemon_commands
 from ledger.durable import lock
 from ledger.suite_template import new_suite
+from tests.console import Console
+from tests.hook_stage import Reply, fake_daemon, fault, result
 from tests.served import Served, served
 
 
@@ -109,6 +113,49 @@ def test_where_another_command_writes_that_is_said() -> None:
         os.close(handle)
     assert done.returncode == 2
     assert "another process writes to" in done.stderr
+
+
+GREETINGS: dict[str, Reply | None] = {
+    "hangs up": lambda _: b"",
+    "says no JSON": lambda _: b"HTTP/1.1 400\r\n\n",
+    "names no ledger": result({"pid": 7}),
+    "says a list": result([]),
+    "refuses": fault(-32603, "internal-error"),
+    "is another's": result({"ledger": "f" * 64}),
+    "says nothing": None,
+}
+
+
+def test_a_status_of_whoever_greets_wrongly_is_3_and_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(daemon_commands, "_ANSWER_SECONDS", 0.2)
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        for name, reply in GREETINGS.items():
+            found.socket().unlink(missing_ok=True)
+            with fake_daemon(found.socket(), reply):
+                shown = console.here("daemon", "status")
+            assert shown.code == 3, (name, shown)
+            assert len(shown.stderr.splitlines()) == 1, name
+            assert str(found.socket()) in shown.stderr, name
+
+
+def test_a_status_that_fails_after_the_greeting_is_3_and_a_sentence() -> None:
+    with served() as found:
+        greeted = result({"ledger": found.shop.ledger, "pid": 7})
+        refused = fault(-32603, "internal-error")
+
+        def reply(asked: dict[str, Any]) -> bytes:
+            return (greeted if asked["method"] == "ping" else refused)(asked)
+
+        with fake_daemon(found.socket(), reply):
+            console = Console(found.home)
+            console.ledger = found.folder.path
+            shown = console.here("daemon", "status")
+    assert shown.code == 3
+    assert "internal-error" in shown.stderr
 
 
 def test_without_a_daemon_a_command_takes_the_lock_itself(daemon: Served) -> None:
