@@ -8,6 +8,7 @@ import numpy as np
 from ledger.projections.baselines import Past, Traits
 from ledger.projections.board_units import RESOLVED, Pinned, Units, read_units
 from ledger.projections.columns import NEVER, Flags, Integers, integers
+from ledger.projections.costs_board import Costs, read_costs
 from ledger.projections.eligibility import HIDDEN
 from ledger.projections.fetching import Texts, batches, gather
 from ledger.projections.lineage import KINDS, REVEAL
@@ -59,7 +60,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 class Board(msgspec.Struct, frozen=True, kw_only=True):
     """A suite version, its units and vectors, its findings, and the past of its pool.
 
-    `quantities` are the numbers that the suite asks for, by name.
+    `quantities` are the numbers that the suite asks for, by name, and `costs` what
+    vectors say that they cost.
     `past` is by the answers of its questions. `traits` has the suite's own units
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
@@ -77,6 +79,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     units: Units
     vectors: Vectors
     quantities: dict[str, Quantity]
+    costs: Costs
     findings: Findings
     traits: Traits
     past: dict[tuple[str, ...], Past]
@@ -111,6 +114,7 @@ def read_board(
         units=msgspec.structs.replace(units, outcome=outcome),
         vectors=vectors,
         quantities=read_quantities(connection, suite, units, vectors.seq),
+        costs=read_costs(connection, suite, vectors.seq),
         findings=_read_findings(connection, suite, units),
         traits=traits,
         past=past,

@@ -159,6 +159,18 @@ _BOUNDS = Entry(
     paths=("bounds.*",),
 )
 
+_COSTS = Entry(
+    LOWER,
+    "what the forecasts of a scored unit cost to make, by what their author says: `total` "
+    "in all, `value` a unit that states it, `vectors` how many statements there are and "
+    "`unreadable` how many of them are no decimal",
+    "(1/n) Σ over units of Σ over the chain of the stated cost, units with an unreadable "
+    "one left out",
+    "METRICS §1; DESIGN §8; S001 §10.1",
+    ("counts.scored", "counts.submitted"),
+    paths=("costs.*",),
+)
+
 OF_UNITS: dict[str, Entry] = {
     **_COUNTS,
     **_GROUPS,
@@ -168,4 +180,5 @@ OF_UNITS: dict[str, Entry] = {
         for name, of_rate in _RATES.items()
     },
     "bounds": _BOUNDS,
+    "costs": _COSTS,
 }

@@ -23,6 +23,7 @@ from ledger.projections.columns import (
     integers,
     taken,
 )
+from ledger.projections.costs_stated import cost_rows
 from ledger.projections.docket import Docket, gather
 from ledger.projections.grouping import Group
 from ledger.projections.integrity import Hearing, findings
@@ -33,6 +34,7 @@ from ledger.projections.resolutions import Standings, standings
 from ledger.projections.suites import Frozen
 from ledger.projections.tables import (
     AliasRow,
+    CostRow,
     FindingRow,
     ObservationRow,
     QuantityRow,
@@ -53,6 +55,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     resolutions: Columns
     quantities: list[QuantityRow]
     observations: list[ObservationRow]
+    costs: list[CostRow]
     findings: list[FindingRow]
     aliases: list[AliasRow]
 
@@ -85,6 +88,7 @@ def judge(groups: Sequence[Group], frozen: Frozen) -> Judged:
         resolutions=_resolutions(docket),
         quantities=quantity_rows(docket, chains),
         observations=observation_rows(docket),
+        costs=cost_rows(docket, chains),
         findings=findings(hearing),
         aliases=_aliases(docket),
     )

@@ -40,7 +40,7 @@ _BUSY_SECONDS = 30
 _PARAMETERS_MAX = 900
 _OF_UNIT = (
     *("questions", "forecasts", "resolutions", "quantities", "observations"),
-    *("findings", "aliases"),
+    *("costs", "findings", "aliases"),
 )
 
 
@@ -215,6 +215,7 @@ class Tables:
         self._insert_columns("resolutions", ResolutionRow, judged.resolutions)
         self.insert("quantities", judged.quantities)
         self.insert("observations", judged.observations)
+        self.insert("costs", judged.costs)
         self.insert("findings", judged.findings)
         self.insert("aliases", judged.aliases)
 

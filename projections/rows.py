@@ -9,7 +9,7 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
     decay, recalibration       how old outcomes count, what the past makes of a source
     slots, slotted, entrants   what a competitor has on each unit, in a slot
     parts, sample, subjects    which units a row is about; splits, looks: and when
-    counts, missing, rates, labels, looks, splits   what a row says of its units
+    counts, costs, missing, rates, labels, looks, splits   what a row says of its units
     ground, seeds, inferred    what its statistics take, and are drawn from
     measures, calibrated, drifting, quantified, ablating, adapting, spreading   scores
     recalibrating              how much of a recalibrated row is recalibrated
@@ -24,6 +24,7 @@ from typing import Any
 from ledger import __version__
 from ledger.clock import from_micros, instant_text
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
+from ledger.projections.costs import costs
 from ledger.projections.counts import count
 from ledger.projections.entrants import Entrant, Field
 from ledger.projections.ground import Ground
@@ -66,6 +67,7 @@ def row_of(subject: Subject, scale: Scale) -> Row:
     found = scale.weigh(ground, asked)
     if part.grouping != BUDGET:
         found = {**found, **scale.declared(ground, slot)}
+    spent = costs(about, cohort)
     if slot.startswith(AT_LEAD) and counts["unslotted"]:
         _name_the_lead(found["scores"])
     return {
@@ -74,6 +76,7 @@ def row_of(subject: Subject, scale: Scale) -> Row:
         "counts": counts,
         "coverage": covered,
         **found,
+        **({"costs": spent} if spent else {}),
         "bounds": bounds(about, cohort),
         "integrity": tested,
         "window": _window(entrant, cohort),

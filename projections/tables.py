@@ -121,6 +121,15 @@ class ObservationRow(msgspec.Struct):
     value: str
 
 
+class CostRow(msgspec.Struct):
+    """What one vector says that one of its costs was, as it spells it."""
+
+    seq: int
+    cost: str
+    unit: int
+    stated: str
+
+
 class FindingRow(msgspec.Struct):
     """One thing that the record shows about an event (DESIGN §7).
 
@@ -198,6 +207,7 @@ RowStruct = (
     | ResolutionRow
     | QuantityRow
     | ObservationRow
+    | CostRow
     | FindingRow
     | AliasRow
     | SuiteRow
@@ -223,6 +233,7 @@ TABLES = (
     Table("resolutions", ResolutionRow, ("seq",), (("unit",),)),
     Table("quantities", QuantityRow, ("seq", "quantity"), (("unit",),)),
     Table("observations", ObservationRow, ("seq", "quantity"), (("unit",),)),
+    Table("costs", CostRow, ("seq", "cost"), (("unit",),)),
     Table("findings", FindingRow, ("seq", "rule"), (("unit",),)),
     Table("aliases", AliasRow, ("question_hash", "suite")),
     Table("suites", SuiteRow, ("suite",)),

@@ -30,6 +30,11 @@ STEPS = st.lists(
 )
 
 
+def cost(choice: int) -> dict[str, dict[str, str]]:
+    """Return what a vector says that it cost; one choice in seven is no amount."""
+    return {"cost": {"usd": "unknown" if choice % 7 == 0 else f"0.{choice:02}"}}
+
+
 class Story:
     """A history that random steps tell; what the rules refuse did not happen."""
 
@@ -85,6 +90,8 @@ class Story:
     def seal(self, unit: int, who: str, choice: int) -> None:
         evidence = Evidence(cutoff_at=self.history.now + timedelta(minutes=choice - 30))
         changes: dict[str, Any] = {"evidence": evidence} if choice % 5 == 0 else {}
+        if choice % 3 == 1:
+            changes["extensions"] = cost(choice)
         if choice % 11 == 10:
             changes["suite_hash"] = "e" * 64
         sealed = self.history.seal(
@@ -103,8 +110,9 @@ class Story:
 
     def update(self, unit: int, who: str, choice: int) -> None:
         question, parent = self.question(unit, 0), self.last[unit, who]
+        extensions = cost(choice) if choice % 2 else {}
         self.last[unit, who] = self.history.update(
-            question, parent, self.p(choice), forecaster=who
+            question, parent, self.p(choice), forecaster=who, extensions=extensions
         )
 
     def reveal(self, unit: int, who: str, choice: int) -> None:

@@ -68,6 +68,7 @@ def whole_row(slot: str | None = None) -> Row:
             p,
             quantities={"cost": _SAID},
             adaptation_budget="zero-shot",
+            extensions={"cost": {"usd": "0.25", "model": "small"}},
         )
         history.seal(question, "0.6", forecaster="rival")
     history.wait(hours=3)
