@@ -28,6 +28,10 @@ class TroubleError(Exception):
     """
 
 
+class UnrecognisedError(TroubleError):
+    """The payload is none that a runtime is known to send: it may be a dispatch."""
+
+
 class DeadlineError(TroubleError):
     """The hook's own deadline passed before it had an answer."""
 
@@ -37,12 +41,19 @@ class _Reading:
 
     strict = True
     object_hook = None
-    object_pairs_hook = None
     parse_float = str
     parse_int = int
 
     def __init__(self) -> None:
         self.memo: dict[str, str] = {}
+
+    @staticmethod
+    def object_pairs_hook(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        """Return an object; refuse a name that stands twice: readers differ on it."""
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a name stands twice in one object")
+        return found
 
     @staticmethod
     def parse_constant(name: str) -> object:
@@ -66,6 +77,9 @@ def read_json(content: bytes | str) -> object:
         found, end = _scan(text, 0)
     except StopIteration as stop:
         raise ValueError(f"no value at character {stop.value}") from None
+    except SystemError:
+        # The scanner would say more through the module `json`, which is not there.
+        raise ValueError("it breaks off, or is damaged inside") from None
     if end != len(text):
         raise ValueError(f"more follows the value that ends at character {end}")
     return found

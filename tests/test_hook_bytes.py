@@ -54,7 +54,7 @@ def test_numbers_with_a_point_stay_the_texts_that_they_were() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", " ", "{", '{"a"}', "[1] 2", "NaN", "[Infinity]", "nul", "'a'", b"\xff",
-     "1" * 5_000, "[" * 100_000],
+     "1" * 5_000, "[" * 100_000, '{"a": 1, "a": 1}', '[{"a": {"b": 1, "b": 2}}]'],
     ids=repr,
 )  # fmt: skip
 def test_what_is_no_json_is_refused(text: bytes | str) -> None:
@@ -227,7 +227,7 @@ def test_what_is_odd_beyond_spelling_is_left_to_the_door() -> None:
         codec.decode(sealed(fields))
 
 
-@given(st.binary(max_size=300))
+@given(st.binary(max_size=300).filter(lambda content: b"PRIVATE+KEY+" not in content))
 def test_hashes_and_signatures_are_the_ledger_s(content: bytes) -> None:
     signer = key_of("forecaster")
     made: Any = Signer(signer.name, signer.seed).envelope(content)
