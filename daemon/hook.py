@@ -12,16 +12,16 @@ import time
 from _collections_abc import Sequence
 
 from ledger.daemon.hook_answer import ANSWERED, Answer, allowed, blocked
-from ledger.daemon.hook_payload import (
+from ledger.daemon.hook_events import (
     DISPATCH,
     ENDS,
     LAUNCHED,
     OTHER,
     PROBE,
+    UNKNOWN,
     UPDATE,
-    Delivery,
-    recognised,
 )
+from ledger.daemon.hook_payload import Delivery, described, recognised
 from ledger.daemon.hook_settings import (
     CLOSED,
     DEADLINE_MS,
@@ -35,6 +35,7 @@ from ledger.daemon.hook_text import (
     DeadlineError,
     DeniedError,
     TroubleError,
+    UnrecognisedError,
     read_json,
 )
 
@@ -44,25 +45,42 @@ TYPE_CHECKING = False  # `typing` has a constant of that name, and costs too muc
 if TYPE_CHECKING:
     from ledger.daemon.hook_unit import Desk
 _STDIN = 0
+_NO_MORE = "--"  # After it a shell's options are over; a payload may come.
+_SHOWN = 40  # characters of a word that is not understood
 
 
 class Call:
-    """The arguments of one call; the policy stands in them too, as the file may be gone."""
+    """The arguments of one call; the policy stands in them too, as the file may be gone.
 
-    __slots__ = ("config", "fail", "payload")
+    `fail` is "" where none is said. `wrong` is what is the matter with them, "" for
+    nothing.
+    """
+
+    __slots__ = ("config", "fail", "payload", "wrong")
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        """Read them. What is not known is passed over: no slip may block a dispatch."""
-        said = dict(zip(arguments, arguments[1:], strict=False))  # noqa: RUF007 - no more imports
-        self.config = said.get("--config", "")
-        self.fail = said.get("--fail", OPEN)
-        if self.fail not in POLICIES:
-            self.fail = OPEN
+        """Read them as other commands read theirs: `--fail open` and `--fail=open`."""
+        left = list(arguments)
         # Codex gives its notifications as the last argument, with nothing on stdin.
-        last = arguments[-1] if arguments else ""
-        self.payload = (
-            last.encode("utf-8", "surrogateescape") if last[:1] == "{" else b""
-        )
+        last = left.pop() if left and left[-1][:1] == "{" else ""
+        self.payload = last.encode("utf-8", "surrogateescape")
+        said = {"--config": "", "--fail": ""}
+        self.wrong = ""
+        while left:
+            name, stands_together, value = left.pop(0).partition("=")
+            if name not in said:
+                if name != _NO_MORE:
+                    self.wrong = f"the hook has no option {name[:_SHOWN]!r}"
+            elif stands_together or left:
+                said[name] = value if stands_together else left.pop(0)
+            else:
+                self.wrong = f"{name} has no value"
+        self.config, self.fail = said["--config"], said["--fail"]
+        if not self.config:
+            self.wrong = self.wrong or "the hook has no --config"
+        if self.fail and self.fail not in POLICIES:
+            self.wrong = f"--fail is {self.fail[:_SHOWN]!r}, not open or closed"
+            self.fail = CLOSED
 
 
 def answer(
@@ -73,13 +91,14 @@ def answer(
     `stdin` is the descriptor that a payload is read from, if it is no argument. Until
     the settings say another, `deadline_ms` is how long all this may take.
     """
-    call = Call(arguments)
-    attempt = Attempt(call)
+    attempt = Attempt(Call(arguments))
     before = signal.signal(signal.SIGALRM, _ring)
+    # Whoever started this may have left the alarm where it would never ring.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
     signal.setitimer(signal.ITIMER_REAL, deadline_ms / 1_000)
     try:
         try:
-            return attempt.made(call.payload or _read(stdin))
+            return attempt.made(stdin)
         finally:
             # Before anything else is said: a late alarm would undo the answer.
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -97,31 +116,44 @@ class Attempt:
     def __init__(self, call: Call) -> None:
         """Take the call's arguments."""
         self._call = call
-        self._fail = call.fail
         self._settings: Settings | None = None
         self.delivery: Delivery | None = None
 
-    def made(self, content: bytes) -> Answer:
+    def made(self, stdin: int) -> Answer:
         """Return the answer to a payload, where nothing goes wrong."""
+        # Settings come first: what cannot be read afterwards is counted there as well.
+        trouble = self._configured()
         try:
-            payload = read_json(content)
+            payload = read_json(self._call.payload or _read(stdin))
         except (ValueError, RecursionError) as error:
-            raise TroubleError(f"the payload is no JSON ({error})") from None
+            raise UnrecognisedError(f"the payload is no JSON ({error})") from None
         self.delivery = delivery = recognised(payload)
-        if not self._call.config:
-            raise TroubleError(
-                "the hook has no --config: `ledger hook install` gives it"
+        if delivery is None or delivery.moment == UNKNOWN:
+            raise UnrecognisedError(
+                "no runtime that the hook knows is known to send this "
+                f"({described(payload)}): docs/hooks.md lists what they send"
             )
-        self._settings = settings = read_settings(self._call.config)
-        self._fail = settings.fail
-        if delivery is None:
-            return self.ended(
-                "unknown", Answer(said="no runtime's payload is like this")
-            )
+        if trouble is not None:
+            raise trouble
+        assert self._settings is not None
         if delivery.moment == OTHER:
             return self.ended("other", Answer())
-        signal.setitimer(signal.ITIMER_REAL, settings.deadline_ms / 1_000)
-        return self._taken(delivery, settings)
+        return self._taken(delivery, self._settings)
+
+    def _configured(self) -> TroubleError | None:
+        """Take the settings, and return what is wrong with them or with the call."""
+        call = self._call
+        try:
+            self._settings = read_settings(call.config) if call.config else None
+        except DeadlineError:
+            raise
+        except TroubleError as trouble:
+            return trouble
+        if self._settings is not None:
+            signal.setitimer(signal.ITIMER_REAL, self._settings.deadline_ms / 1_000)
+        if not call.wrong:
+            return None
+        return TroubleError(f"{call.wrong}: `ledger hook install` writes the call")
 
     def _taken(self, delivery: Delivery, settings: Settings) -> Answer:
         # Only now, since most payloads speak of no dispatch.
@@ -154,19 +186,29 @@ class Attempt:
 
     def failed(self, error: Exception) -> Answer:
         """Return what the policy makes of an error."""
-        late = isinstance(error, DeadlineError)
-        what = str(error) if isinstance(error, TroubleError) else f"{error!r}"
-        why = "the hook's deadline passed" if late else what
+        why = _spoken(error)
         if self.delivery is not None and self.delivery.moment not in ANSWERED:
             return self.ended("lifecycle", Answer(said=f"nothing was noted: {why}"))
-        if self._fail == CLOSED:
+        is_unknown = isinstance(error, UnrecognisedError)
+        if self._policy() == CLOSED:
             said = (
                 f"No forecast could be sealed or checked, so this may not start: {why}"
             )
-            return self.ended("failed-closed", blocked(self.delivery, said))
-        return self.ended(
-            "failed-open", Answer(said=f"started unseen by the ledger: {why}")
-        )
+            outcome = "unknown" if is_unknown else "failed-closed"
+            return self.ended(outcome, blocked(self.delivery, said))
+        outcome = "unknown" if is_unknown else "failed-open"
+        return self.ended(outcome, Answer(said=f"started unseen by the ledger: {why}"))
+
+    def _policy(self) -> str:
+        """Return the policy: for a dispatch the stricter of what call and settings say.
+
+        Of a payload that nobody understands the call decides, where it says anything:
+        an installation calls with `open` at moments at which nothing may be blocked.
+        """
+        own = "" if self._settings is None else self._settings.fail
+        if self.delivery is None or self.delivery.moment == UNKNOWN:
+            return self._call.fail or own or CLOSED
+        return OPEN if {self._call.fail, own} - {""} == {OPEN} else CLOSED
 
     def ended(self, outcome: str, made: Answer) -> Answer:
         """Count what became of a payload, and return its answer."""
@@ -181,6 +223,14 @@ class Attempt:
 
 def _ring(*_: object) -> None:
     raise DeadlineError("the hook's deadline passed")
+
+
+def _spoken(error: Exception) -> str:
+    """Return an error as people read it."""
+    if isinstance(error, DeadlineError):
+        return "the hook's deadline passed"
+    known = isinstance(error, TroubleError | OSError)
+    return str(error) if known else f"{error!r}"
 
 
 def _read(stdin: int) -> bytes:

@@ -4,13 +4,14 @@ Every runtime lets the dispatch run on anything that it does not understand, so 
 block has to be said in its own words. On the hook's start-up path.
 """
 
-from ledger.daemon.hook_payload import DISPATCH, PROBE, UPDATE, Delivery
+from ledger.daemon.hook_events import DISPATCH, PROBE, UNKNOWN, UPDATE
+from ledger.daemon.hook_payload import Delivery
 from ledger.daemon.hook_text import spelled
 
 ALLOWED, BLOCKED = 0, 2
 # Only before these does anybody wait for an answer; the hook never disturbs the rest. An
 # exit status of 2 at the end of a subagent, say, would keep it running.
-ANSWERED = (DISPATCH, UPDATE, PROBE)
+ANSWERED = (DISPATCH, UPDATE, PROBE, UNKNOWN)
 
 
 class Answer:
@@ -36,11 +37,14 @@ class Answer:
 
 
 def blocked(delivery: Delivery | None, why: str) -> Answer:
-    """Return a block in the words of a runtime; of an unknown one, the exit status."""
+    """Return a block in the words of a runtime; else the exit status, which most read.
+
+    So it is for an unknown runtime, and for an event whose own words nobody knows.
+    """
     if delivery is not None and delivery.moment not in ANSWERED:
         return Answer(said=why)
-    runtime = "" if delivery is None else delivery.runtime
-    shown = _denial(runtime, why)
+    is_known = delivery is not None and delivery.moment != UNKNOWN
+    shown = _denial(delivery.runtime if delivery and is_known else "", why)
     # Where the words are JSON on stdout, the status must not contradict them.
     code = BLOCKED if shown is None or _is_piper(delivery) else ALLOWED
     text = "" if shown is None else _text(shown)

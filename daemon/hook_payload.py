@@ -8,28 +8,28 @@ import may be imported here.
 
 from _collections_abc import Callable, Mapping
 
+from ledger.daemon.hook_events import (
+    CANCELED,
+    DISPATCH,
+    FAILED,
+    FINISHED,
+    LAUNCHED,
+    OTHER,
+    PROBE,
+    QUIET,
+    TIMED_OUT,
+    UNKNOWN,
+    UPDATE,
+    may_dispatch,
+    moment_of_tool,
+)
 from ledger.daemon.hook_text import canonical, read_json
 
 Payload = Mapping[str, object]
 
-# The moments of a run, as far as the ledger cares. Only `DISPATCH` can be blocked.
-DISPATCH = "dispatch"
-UPDATE = "update"
-LAUNCHED = "launched"  # it has begun in the background: not an outcome
-STARTED = "started"
-FINISHED = "finished"
-FAILED = "failed"
-CANCELED = "canceled"
-TIMED_OUT = "timed-out"
-PROBE = "probe"  # the doctor asks whether the way to the daemon is open
-OTHER = "other"  # of a runtime that is known, and nothing about a dispatch
-
-# What ends a run. Each is an observation for the resolver and never a resolution.
-ENDS = frozenset((FINISHED, FAILED, CANCELED, TIMED_OUT))
-
 
 class Delivery:
-    """One payload, read: `runtime` is its dialect, `moment` one of those above.
+    """One payload, read: `runtime` is its dialect, `moment` one of `hook_events`.
 
     `key` is the runtime's own id of the work; where it gives none, `fingerprint` is
     what its payloads have in common (session, tool and input) and `stamp` tells two of
@@ -104,16 +104,9 @@ PIPER_MOMENTS = {
 _CLAUDE_TOOLS = ("Agent", "Task")
 # A response that says so speaks of a run which has only begun.
 _BEGUN = ("async_launched", "teammate_spawned", "remote_launched")
-_MOMENTS = {
-    "PreToolUse": DISPATCH,
-    "BeforeTool": DISPATCH,
-    "PostToolUse": FINISHED,
-    "AfterTool": FINISHED,
-    "PostToolUseFailure": FAILED,
-    "SubagentStart": STARTED,
-    "SubagentStop": FINISHED,
-}
-_OF_AGENTS = ("SubagentStart", "SubagentStop")
+_CURSOR_START, _CURSOR_STOP = "subagentStart", "subagentStop"
+_CURSOR_TOOL = "preToolUse"
+_SHOWN = 40  # characters of a name that is not understood
 
 
 def recognised(payload: object) -> Delivery | None:
@@ -124,16 +117,31 @@ def recognised(payload: object) -> Delivery | None:
     """
     if not isinstance(payload, dict):
         return None
-    for dialect in DIALECTS:
-        delivery = dialect(payload)
-        if delivery is not None:
-            own = delivery.said
-            if delivery.runtime != "piper":
-                # Names that a tool's input may have for other reasons are not ours.
-                own = {name: own[name] for name in SAID if name in own}
-            delivery.said = {**own, **part(payload, "ledger")}
-            return delivery
-    return None
+    read = [delivery for each in DIALECTS if (delivery := each(payload)) is not None]
+    if not read:
+        return None
+    delivery = read[0]
+    own = delivery.said
+    if delivery.runtime != "piper":
+        # Names that a tool's input may have for other reasons are not ours.
+        own = {name: own[name] for name in SAID if name in own}
+    delivery.said = {**own, **part(payload, "ledger")}
+    if any(other.moment == DISPATCH for other in read[1:]):
+        # It speaks as two runtimes do: the answer might not be heard by the other.
+        delivery.moment = UNKNOWN
+    return delivery
+
+
+def described(payload: object) -> str:
+    """Return what a payload that is not understood calls itself, in a few words."""
+    if not isinstance(payload, dict):
+        return "it is no object"
+    found = [
+        f"{name} {text(payload[name])[:_SHOWN]!r}"
+        for name in ("event", "event_type", "hook_event_name", "tool_name")
+        if name in payload
+    ]
+    return ", ".join(found) or "it names no event"
 
 
 def piper(payload: Payload) -> Delivery | None:
@@ -156,13 +164,25 @@ def piper(payload: Payload) -> Delivery | None:
 
 
 def cursor(payload: Payload) -> Delivery | None:
-    """Read Cursor's subagent hooks; its documented payload has no event's name."""
+    """Read Cursor's subagent hooks; its documented payload has no event's name.
+
+    Its other hooks give its version. One that is asked before the tool Task may have been
+    put where `subagentStart` belongs.
+    """
+    name = payload.get("hook_event_name", _CURSOR_START)
     if "subagent_type" not in payload or "parent_conversation_id" not in payload:
-        return None
-    is_stop = text(payload.get("hook_event_name")) == "subagentStop"
+        if "cursor_version" not in payload:
+            return None
+        is_hidden = name == _CURSOR_TOOL and may_dispatch(payload.get("tool_name"))
+        is_quiet = name in (_CURSOR_TOOL, _CURSOR_STOP) or text(name) in QUIET
+        moment = OTHER if is_quiet and not is_hidden else UNKNOWN
+    elif name == _CURSOR_STOP:
+        moment = _cursor_end(payload)
+    else:
+        moment = DISPATCH if name == _CURSOR_START else UNKNOWN
     return Delivery(
         "cursor",
-        _cursor_end(payload) if is_stop else DISPATCH,
+        moment,
         payload,
         session=text(payload.get("parent_conversation_id")),
         key=text(payload.get("tool_call_id")),
@@ -189,10 +209,14 @@ def openhands(payload: Payload) -> Delivery | None:
         if len(tasks) == 1
         else canonical(tasks).decode()
     )
-    is_dispatch = payload.get("tool_name") == "delegate" and bool(tasks)
+    is_tool = payload.get("tool_name") == "delegate"
     # It has an object for whatever whoever runs it wants to say.
     said = {**part(payload, "metadata"), **given}
-    return _tool("openhands", payload, said, task, event="event_type", of=is_dispatch)
+    of = is_tool and bool(tasks)
+    delivery = _tool("openhands", payload, said, task, event="event_type", of=of)
+    if is_tool and not of and given.get("command") == "spawn":
+        delivery.moment = OTHER  # It makes workers, who have nothing to do yet.
+    return delivery
 
 
 def gemini(payload: Payload) -> Delivery | None:
@@ -211,6 +235,11 @@ def copilot(payload: Payload) -> Delivery | None:
     if "timestamp" not in payload:
         return None
     if "sessionId" in payload:
+        if not any(name[:4].casefold() == "tool" for name in payload):
+            # No event is named in this case; only those of tools speak of tools.
+            return Delivery(
+                "copilot", OTHER, payload, session=text(payload["sessionId"])
+            )
         payload = _snake(payload)
     elif "hook_event_name" not in payload:
         return None
@@ -226,27 +255,27 @@ def copilot(payload: Payload) -> Delivery | None:
 
 
 def _snake(payload: Payload) -> Payload:
-    """Return a camel-case payload as the other case has it; its event goes unsaid."""
+    """Return a tool's camel-case payload as the other case has it, which names events."""
     given = payload.get("toolArgs")
     if isinstance(given, str):
         # Older versions sent the arguments as the text of an object.
         given = _object(given)
     event = "PostToolUse" if "toolResult" in payload else "PreToolUse"
     return {
-        "hook_event_name": event if "toolName" in payload else "",
+        "hook_event_name": event,
         "session_id": payload.get("sessionId"),
         "timestamp": payload.get("timestamp"),
         "tool_name": payload.get("toolName"),
         "tool_input": given,
-        "agent_name": payload.get("agentName"),
     }
 
 
 def codex(payload: Payload) -> Delivery | None:
     """Read Codex: hooks that name a turn, and `notify`, whose payload is an argument."""
-    if payload.get("type") == "agent-turn-complete":
+    is_hook = "hook_event_name" in payload
+    if payload.get("type") == "agent-turn-complete" and not is_hook:
         return Delivery("codex", OTHER, payload, session=text(payload.get("thread-id")))
-    if "turn_id" not in payload or "hook_event_name" not in payload:
+    if "turn_id" not in payload or not is_hook:
         return None
     given = part(payload, "tool_input")
     # Seen with and without the name of its tool set before it.
@@ -268,9 +297,14 @@ def opencode(payload: Payload) -> Delivery | None:
     given = part(payload, "args")
     is_over = "output" in payload or "result" in payload
     moment = FINISHED if is_over else DISPATCH
+    if payload.get("tool") != "task":
+        is_hidden = not is_over and may_dispatch(payload.get("tool"))
+        moment = UNKNOWN if is_hidden else OTHER
+    elif "args" in part(payload, "output"):
+        moment = UNKNOWN  # What `before` may change, where `after` has a result.
     return Delivery(
         "opencode",
-        moment if payload.get("tool") == "task" else OTHER,
+        moment,
         given,
         session=text(payload.get("sessionID")),
         key=text(payload.get("callID")),
@@ -315,18 +349,16 @@ def _tool(
 
     `of` says that its tool is the one that dispatches.
     """
-    name = text(payload.get(event))
-    moment = _MOMENTS.get(name, OTHER)
+    tool = payload.get("tool_name")
+    moment = moment_of_tool(text(payload.get(event)), tool, of=of)
     session = text(payload.get("session_id"))
-    if name not in _OF_AGENTS and not of:
-        moment = OTHER
     return Delivery(
         runtime,
         moment,
         said,
         session=session,
         key=text(payload.get("tool_use_id")),
-        fingerprint=(session, payload.get("tool_name"), payload.get("tool_input")),
+        fingerprint=(session, tool, payload.get("tool_input")),
         stamp=text(payload.get("timestamp")),
         agent=text(payload.get("agent_id")),
         role=role or text(payload.get("agent_type")),

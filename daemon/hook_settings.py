@@ -17,6 +17,7 @@ OPEN, CLOSED = "open", "closed"
 POLICIES = (OPEN, CLOSED)
 DEADLINE_MS = 5_000
 _DELIVERIES = "deliveries"
+_BYTES_MAX = 1_048_576
 LETTERS = {
     "allowed": "a",
     "blocked": "b",
@@ -27,6 +28,9 @@ LETTERS = {
     "unknown": "u",
     "probe": "p",
 }
+# Of those that were dispatches, or may have been: what their last ones say of a hook.
+_OF_DISPATCHES = b"abocu"
+RECENT = 20
 _TEXTS = ("mode", "fail", "state", "observed", "suite", "template", "horizon")
 _SIGNING = ("forecaster", "author", "key", "positive")
 
@@ -86,8 +90,10 @@ class Settings:
 def read_settings(path: str) -> Settings:
     """Return what an installation's file says; raise `TroubleError` where it is unfit."""
     try:
-        with open(path, "rb") as file:
-            said = read_json(file.read())
+        # A pipe in its place would have it wait until the deadline.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            said = read_json(file.read(_BYTES_MAX))
     except FileNotFoundError:
         raise _unfit(path, "is missing") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -119,7 +125,9 @@ def count(state: str, outcome: str) -> None:
     """Note that a payload came, and what became of it: one of `LETTERS`."""
     os.makedirs(state, mode=0o700, exist_ok=True)
     place = f"{state}/{_DELIVERIES}"
-    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    # No deadline holds here: a pipe in its place must not have it wait.
+    kind = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
+    handle = os.open(place, kind, 0o600)
     try:
         os.write(handle, LETTERS[outcome].encode())
     finally:
@@ -128,9 +136,22 @@ def count(state: str, outcome: str) -> None:
 
 def counted(state: str) -> dict[str, int]:
     """Return how many payloads had each outcome; all are 0 where none ever came."""
+    return _by_outcome(_noted(state))
+
+
+def recent(state: str) -> dict[str, int]:
+    """Return what became of the last `RECENT` payloads that may have been dispatches."""
+    dispatches = bytes(each for each in _noted(state) if each in _OF_DISPATCHES)
+    return _by_outcome(dispatches[-RECENT:])
+
+
+def _noted(state: str) -> bytes:
     try:
         with open(f"{state}/{_DELIVERIES}", "rb") as file:
-            noted = file.read()
+            return file.read()
     except FileNotFoundError:
-        noted = b""
+        return b""
+
+
+def _by_outcome(noted: bytes) -> dict[str, int]:
     return {name: noted.count(letter.encode()) for name, letter in LETTERS.items()}

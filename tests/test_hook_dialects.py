@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ledger.daemon.hook_events import QUIET
 from ledger.daemon.hook_payload import PIPER_MOMENTS, Delivery, recognised
 
 SAMPLES = Path(__file__).parent / "hook_payloads"
@@ -177,7 +178,38 @@ MOMENTS: dict[str, tuple[Any, str]] = {
         change("claude/post_tool_use.agent_completed", tool_response="done"),
         "finished"),
     "an event that nobody knew": (
-        change("claude/pre_tool_use.agent", hook_event_name="PreDream"), "other"),
+        change("claude/pre_tool_use.agent", hook_event_name="PreDream"), "unknown"),
+    "an event in other letters": (
+        change("claude/pre_tool_use.agent", hook_event_name="preToolUse"), "unknown"),
+    "an event that is no name": (
+        change("claude/pre_tool_use.agent", hook_event_name={"name": "PreToolUse"}),
+        "unknown"),
+    "a tool in other letters": (
+        change("claude/pre_tool_use.agent", tool_name="AGENT "), "unknown"),
+    "a tool without a name": (
+        change("claude/pre_tool_use.agent", tool_name=None), "unknown"),
+    "a tool whose name is a list": (
+        change("claude/pre_tool_use.agent", tool_name=["Agent"]), "unknown"),
+    "a tool that dispatches elsewhere": (
+        change("codex/pre_tool_use.spawn_agent", tool_name="Agent"), "unknown"),
+    "a tool that is over, whatever its name": (
+        change("claude/post_tool_use.agent_completed", tool_name="AGENT"), "other"),
+    "Claude's dispatch with Copilot's stamp": (
+        change("claude/pre_tool_use.agent", timestamp="2026-11-01T00:00:00Z"), "unknown"),
+    "Claude's dispatch with Codex' turn": (
+        change("claude/pre_tool_use.agent", turn_id="t"), "unknown"),
+    "Claude's dispatch with Piper's end": (
+        change("claude/pre_tool_use.agent", event="post_dispatch"), "unknown"),
+    "Claude's dispatch with Piper's probe": (
+        change("claude/pre_tool_use.agent", event="probe"), "unknown"),
+    "Claude's dispatch with OpenCode's call": (
+        change("claude/pre_tool_use.agent", tool="bash", callID="c"), "unknown"),
+    "Claude's dispatch with Cursor's end": (
+        change("claude/pre_tool_use.agent", hook_event_name="PreToolUse",
+               subagent_type="x", parent_conversation_id="y"), "unknown"),
+    "Codex' dispatch with a notice": (
+        change("codex/pre_tool_use.spawn_agent", type="agent-turn-complete"),
+        "dispatch"),
     "another tool of Gemini": (
         change("gemini/BeforeTool.invoke_agent", tool_name="read_file"), "other"),
     "another tool of Copilot": (
@@ -185,21 +217,43 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "the end of Copilot's tool": (
         change("copilot/preToolUse.task.camel", toolResult={"resultType": "success"}),
         "finished"),
+    "Copilot's tool under another name": (
+        {"sessionId": "abc", "timestamp": 1, "tool_name": "task"}, "unknown"),
     "Copilot's session": ({"sessionId": "abc", "timestamp": 1, "cwd": "/"}, "other"),
     "another tool of Codex": (
         change("codex/pre_tool_use.spawn_agent", tool_name="shell"), "other"),
     "another tool of OpenCode": (
         change("opencode/tool.execute.before", tool="bash"), "other"),
+    "OpenCode's tool in other letters": (
+        change("opencode/tool.execute.before", tool="Task"), "unknown"),
+    "OpenCode's tool with what may be changed": (
+        change("opencode/tool.execute.before", output={"args": {"prompt": "x"}}),
+        "unknown"),
     "the end of OpenCode's tool": (
         change("opencode/tool.execute.before", output={"output": "ok"}), "finished"),
     "OpenHands making its workers": (
         change("openhands/PreToolUse", tool_input={"command": "spawn", "ids": ["a"]}),
         "other"),
+    "OpenHands' tasks in another shape": (
+        change("openhands/PreToolUse", tool_input={"tasks": ["Find endpoints"]}),
+        "unknown"),
     "the end of OpenHands' tool": (
         change("openhands/PreToolUse", event_type="PostToolUse"), "finished"),
     "the end of Cursor's subagent": (
         change("cursor/subagent_start", hook_event_name="subagentStop",
                status="completed"), "finished"),
+    "an event of Cursor's subagent that nobody knew": (
+        change("cursor/subagent_start", hook_event_name="subagentResume"), "unknown"),
+    "Cursor's start without its agent": (
+        {"cursor_version": "3", "hook_event_name": "subagentStart"}, "unknown"),
+    "Cursor asking before a shell": (
+        {"cursor_version": "3", "hook_event_name": "beforeShellExecution"}, "other"),
+    "Cursor asking before another tool": (
+        {"cursor_version": "3", "hook_event_name": "preToolUse", "tool_name": "Shell"},
+        "other"),
+    "Cursor asking before the tool Task": (
+        {"cursor_version": "3", "hook_event_name": "preToolUse", "tool_name": "Task"},
+        "unknown"),
     "Cursor's subagent in error": (
         change("cursor/subagent_start", hook_event_name="subagentStop",
                status="error"), "failed"),
@@ -207,6 +261,13 @@ MOMENTS: dict[str, tuple[Any, str]] = {
         change("cursor/subagent_start", hook_event_name="subagentStop",
                status="aborted"), "canceled"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("event", sorted(QUIET))
+def test_what_starts_nothing_is_known_by_its_name(event: str) -> None:
+    payload = {"hook_event_name": event, "session_id": "s"}
+    assert read(payload).moment == "other"
+    assert read({**payload, "hook_event_name": f"{event}s"}).moment == "unknown"
 
 
 @pytest.mark.parametrize(("payload", "moment"), MOMENTS.values(), ids=MOMENTS)

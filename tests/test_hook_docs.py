@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from ledger.daemon.hook_events import ENDS, QUIET
 from ledger.daemon.hook_forecast import FIELDS
-from ledger.daemon.hook_payload import DIALECTS, ENDS, PIPER_MOMENTS
+from ledger.daemon.hook_payload import DIALECTS, PIPER_MOMENTS
+from ledger.daemon.hook_settings import RECENT
 from tests.hook_stage import Stage
 from tests.source_tree import REPOSITORY
 
@@ -62,6 +64,16 @@ def test_every_dialect_moment_and_field_is_documented() -> None:
     assert {dialect.__name__ for dialect in DIALECTS} <= named
     assert PIPER_MOMENTS.keys() <= named
     assert [name for name in (*FIELDS, *ENDS) if f"`{name}`" not in HOOKS] == []
+
+
+def test_every_event_that_passes_in_silence_is_listed() -> None:
+    [_, after] = HOOKS.split("they start nothing: the hook lets them pass in silence.")
+    [listed, _] = after.split("## Piper's contract")
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(QUIET)
+
+
+def test_the_doctor_s_memory_is_as_long_as_it_says() -> None:
+    assert f"until {RECENT} other dispatches came" in HOOKS
 
 
 def test_the_client_s_page_runs(

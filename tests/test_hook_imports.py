@@ -22,6 +22,7 @@ START = {
     "ledger.daemon",
     "ledger.daemon.hook",
     "ledger.daemon.hook_answer",
+    "ledger.daemon.hook_events",
     "ledger.daemon.hook_payload",
     "ledger.daemon.hook_settings",
     "ledger.daemon.hook_text",
