@@ -4,7 +4,7 @@ One folder for each installation, its user's alone:
 
     runs/S/R       one run of a session S: its unit, its request, whether it is over
     runs/S/agent-A which run an agent A does
-    units/U        which run took a name for its unit
+    units/U        which run took a name for its unit, or which task a dispatch_key names
 
 Names are hashes, since a runtime's ids may hold anything. No prompt and no payload is
 kept. On the hook's start-up path.
@@ -16,6 +16,7 @@ from ledger.daemon.hook_payload import Delivery
 from ledger.daemon.hook_signing import sha256_hex
 from ledger.daemon.hook_text import TroubleError, canonical, read_json
 
+BY_KEY = "session and tool id, first in, first out"
 BY_INPUT = "session, tool and input, first in, first out"
 BY_ROLE = "session and kind of agent, first in, first out"
 
@@ -32,13 +33,17 @@ class Journal:
     def place(self, delivery: Delivery) -> str:
         """Return where the run of a dispatch is kept: the same for a repeated delivery.
 
+        An id is not enough, since a runtime may give it again: what it names counts too.
         A runtime without ids is believed to repeat itself when session, tool, input and
-        its own time stamp are the same; one without stamps, until that run is over.
+        its own time stamp are the same. Either way, until that run is over.
         """
         own = delivery.key or fingerprint(delivery) + delivery.stamp
-        place = first = _in(self._session(delivery), _name(own))
+        said = [delivery.said.get(name) for name in ("dispatch_key", "task_sha256")]
+        place = first = _in(
+            self._session(delivery), _name([own, delivery.task or "", *said])
+        )
         count = 1
-        while not delivery.key and (self.read(place) or {}).get("over"):
+        while (self.read(place) or {}).get("over"):
             count += 1
             place = f"{first}x{count}"
         return place
@@ -90,8 +95,21 @@ class Journal:
         folder = _in(self._folder, "units")
         _make(folder)
         claim = _in(folder, _name(unit))
-        own = {"run": os.path.basename(place)}
+        # With its session: another one's run may have the same name.
+        own = {"run": place.removeprefix(self._folder)}
         return self.keep(claim, dict(own)) == own
+
+    def claim_key(self, unit: list[str], digest: str) -> bool | None:
+        """Take a dispatch_key's unit for a task; None where another task has it.
+
+        Tells whether it was free: then whoever took it may give it back.
+        """
+        folder = _in(self._folder, "units")
+        _make(folder)
+        claim = _in(folder, _name(unit))
+        was_free = self.read(claim) is None
+        own = {"task": digest}
+        return was_free if self.keep(claim, dict(own)) == own else None
 
     def release(self, unit: list[str]) -> None:
         """Give a unit's name back: nothing was sealed under it."""
@@ -113,7 +131,9 @@ class Journal:
         is "" where nothing was inferred.
         """
         if delivery.key:
-            return self._kept(self.place(delivery), "")
+            known = self._kept(self.place(delivery), "")
+            # It need not say again what the dispatch said, as long as the id says enough.
+            return known or self._first(delivery, "key", key_name(delivery), BY_KEY)
         bound = self.read(self._agent(delivery)) if delivery.agent else None
         if bound is not None:
             place = _in(self._session(delivery), str(bound.get("run")))
@@ -123,9 +143,9 @@ class Journal:
             ("fingerprint", own, BY_INPUT),
             ("role", delivery.role, BY_ROLE),
         ):
-            found = self._first(delivery, name, wanted) if wanted else None
+            found = self._first(delivery, name, wanted, how) if wanted else None
             if found is not None:
-                return (*found, how)
+                return found
         return None
 
     def _kept(self, place: str, how: str) -> tuple[str, Run, str] | None:
@@ -133,8 +153,8 @@ class Journal:
         return None if run is None else (place, run, how)
 
     def _first(
-        self, delivery: Delivery, name: str, wanted: str
-    ) -> tuple[str, Run] | None:
+        self, delivery: Delivery, name: str, wanted: str, how: str
+    ) -> tuple[str, Run, str] | None:
         """Return the open run of a session that began first among those that fit."""
         folder = self._session(delivery)
         names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -146,7 +166,8 @@ class Journal:
         if not found:
             return None
         _, first, run = min(found, key=lambda one: one[:2])
-        return _in(folder, first), run
+        # An id that a single run has is no inference.
+        return _in(folder, first), run, "" if (how, len(found)) == (BY_KEY, 1) else how
 
     def _session(self, delivery: Delivery) -> str:
         named = _name([delivery.runtime, delivery.session])
@@ -159,6 +180,11 @@ class Journal:
 def fingerprint(delivery: Delivery) -> str:
     """Return the hash of what the payloads of one run have in common, "" for nothing."""
     return sha256_hex(canonical(delivery.fingerprint)) if delivery.fingerprint else ""
+
+
+def key_name(delivery: Delivery) -> str:
+    """Return the hash of the runtime's own id of a run, "" where it gives none."""
+    return _name(delivery.key) if delivery.key else ""
 
 
 def observe(folder: str, seen: Run, name: object) -> None:

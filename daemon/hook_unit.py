@@ -7,7 +7,7 @@ start-up path.
 """
 
 from ledger.daemon.hook_forecast import forecast_fields, instant
-from ledger.daemon.hook_journal import Journal, Run, fingerprint
+from ledger.daemon.hook_journal import Journal, Run, fingerprint, key_name
 from ledger.daemon.hook_payload import Delivery, part, text
 from ledger.daemon.hook_settings import GATE, Settings
 from ledger.daemon.hook_signing import read_signer, sha256_hex
@@ -70,7 +70,7 @@ class Desk:
         kept = self.journal.read(place)
         if kept is not None and "unit" in kept:
             return self._again(place, kept)
-        unit = self._unit(delivery, place)
+        unit, was_free = self._unit(delivery, place)
         try:
             if self.settings.mode == GATE:
                 return self._gate(delivery, place, unit)
@@ -78,7 +78,7 @@ class Desk:
         except (DeniedError, TroubleError):
             # Where nothing can have been sealed, the next attempt is the same dispatch
             # still, and has the same name.
-            if self.journal.read(place) is None:
+            if was_free and self.journal.read(place) is None:
                 self.journal.release(unit)
             raise
 
@@ -120,15 +120,26 @@ class Desk:
     def _kept(self, place: str, run: Run) -> dict[str, object]:
         return self._again(place, self.journal.keep(place, run))
 
-    def _unit(self, delivery: Delivery, place: str) -> list[str]:
-        """Return the unit of a dispatch; a task that comes again gets a number."""
+    def _unit(self, delivery: Delivery, place: str) -> tuple[list[str], bool]:
+        """Return the unit of a dispatch, and whether nobody started under it before.
+
+        A task that comes again gets a number. A dispatch_key names one task: another
+        would pass on the first one's forecast.
+        """
         base = _stated_id(delivery)
         if text(delivery.said.get("dispatch_key")):
-            return self._name(base)
+            unit = self._name(base)
+            was_free = self.journal.claim_key(unit, _task_hash(delivery))
+            if was_free is not None:
+                return unit, was_free
+            raise DeniedError(
+                f"the dispatch_key {base} was given to another task before: give this "
+                "one a key of its own, and seal its forecast under that"
+            )
         for count in range(1, _REPEATS_MAX):
             unit = self._name(base if count == 1 else f"{base}/{count}")
             if self.journal.claim(unit, place):
-                return unit
+                return unit, True
         raise DeniedError(
             f"this task was dispatched {_REPEATS_MAX} times: give it a dispatch_key"
         )
@@ -246,6 +257,7 @@ class Desk:
         kept = {
             "began": f"{self.now_ns:020d}",
             "fingerprint": fingerprint(delivery),
+            "key": key_name(delivery),
             "role": delivery.role,
             "unit": unit,
         }
