@@ -17,6 +17,7 @@ from ledger.cli.drafting import Forecaster, Horizon, Suite, Template, option
 from ledger.cli.hook_choice import by_itself, completed, require_complete
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
+from ledger.daemon.hook_disabled import disabling
 from ledger.daemon.hook_install import (
     DEADLINE_MS,
     RUNTIMES,
@@ -179,12 +180,14 @@ def status(*, as_json: Json = False) -> None:
         known = read_record(path)
         if known is None:
             continue
-        place = Place(state_home(), RUNTIMES[known.runtime], Path(known.file))
+        chosen = RUNTIMES[known.runtime]
+        place = Place(state_home(), chosen, Path(known.file))
         settings = place.read_settings()
         shown = {
             "runtime": known.runtime,
             "file": known.file,
             "installed": is_installed(Path(known.file), place),
+            "disabled": disabling(chosen, Path(known.file), os.environ),
             "mode": settings.get("mode"),
             "fail": settings.get("fail"),
             "suite": settings.get("suite"),
@@ -202,7 +205,8 @@ def _print(shown: dict[str, Any]) -> None:
     counts = shown.pop("deliveries")
     words = [f"{count} {name}" for name, count in counts.items() if count]
     shown["installed"] = "yes" if shown["installed"] else "no: install it again"
-    render.facts([*shown.items(), ("deliveries", ", ".join(words) or "none yet")])
+    facts = [(name, value) for name, value in shown.items() if value != ""]
+    render.facts([*facts, ("deliveries", ", ".join(words) or "none yet")])
 
 
 def _runtime(name: str) -> Runtime:
@@ -234,15 +238,23 @@ def _tell_installed(
     is_new: bool,
     as_json: bool,
 ) -> None:
+    why = disabling(runtime, path, os.environ)
     facts = {
         "file": str(path),
         "settings": str(place.settings),
         "mode": known["mode"],
         "fail": known["fail"],
+        "disabled": why,
         "changed": is_new,
     }
     if as_json:
         render.json_line(facts)
         return
-    render.facts([(name, value) for name, value in facts.items() if name != "changed"])
+    shown = {name: value for name, value in facts.items() if name != "changed"}
+    render.facts([each for each in shown.items() if each[1] != ""])
     render.note(runtime.after if is_new else "It was there already, as it is now.")
+    if why:
+        render.note(
+            f"{runtime.name} calls no hook at all as long as that setting stands: take "
+            "it out."
+        )

@@ -2,9 +2,11 @@
 
 Each installed hook is called as its runtime would call it, with a payload that only asks
 whether the way to the daemon is open, and writes nothing. That it works when it is called
-does not say that anybody calls it: so what was really delivered is counted too.
+does not say that anybody calls it: so what was really delivered is counted too, and
+what of it went by unseen.
 """
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ledger.daemon.diagnosis import Diagnosis, Problem, command, together
+from ledger.daemon.hook_disabled import disabling
 from ledger.daemon.hook_install import (
     RUNTIMES,
     Installed,
@@ -21,7 +24,14 @@ from ledger.daemon.hook_install import (
     is_installed,
     read_record,
 )
-from ledger.daemon.hook_settings import CLOSED, counted, read_settings
+from ledger.daemon.hook_settings import (
+    CLOSED,
+    RECENT,
+    Settings,
+    counted,
+    read_settings,
+    recent,
+)
 from ledger.daemon.hook_text import TroubleError
 from ledger.daemon.patient import Patient, Readable
 
@@ -64,8 +74,9 @@ def _problem(patient: Patient, known: Installed, place: Place) -> Problem | None
         "ledger", "hook", "install", known.runtime, "--file", known.file,
         "--ledger", patient.folder.path,
     )  # fmt: skip
-    if not is_installed(Path(known.file), place):
-        return Problem(detail=f"{known.file} calls no hook any more", remedy=again)
+    uncalled = _uncalled(known, place, again)
+    if uncalled is not None:
+        return uncalled
     try:
         settings = read_settings(str(place.settings))
     except TroubleError as trouble:
@@ -91,7 +102,49 @@ def _problem(patient: Patient, known: Installed, place: Place) -> Problem | None
             remedy=f"dispatch something. {RUNTIMES[known.runtime].after}",
             status="warn",
         )
+    return _unseen(known, place, settings, again)
+
+
+def _uncalled(known: Installed, place: Place, again: str) -> Problem | None:
+    """Return what in the runtime's own settings keeps it from calling the hook."""
+    if not is_installed(Path(known.file), place):
+        return Problem(detail=f"{known.file} calls no hook any more", remedy=again)
+    why = disabling(RUNTIMES[known.runtime], Path(known.file), os.environ)
+    if why:
+        return Problem(
+            detail=f"{known.runtime} calls no hook at all: {why}",
+            remedy="take that setting out, and start open sessions anew",
+        )
     return None
+
+
+def _unseen(
+    known: Installed, place: Place, settings: Settings, again: str
+) -> Problem | None:
+    """Return what was lately let start unseen, or understood by nobody."""
+    counts = recent(str(place.folder))
+    unknown, unseen = counts["unknown"], counts["failed-open"]
+    if not unknown + unseen:
+        return None
+    remedies = {
+        "docs/hooks.md says what each runtime sends: have it call the hook only there, or "
+        "update sealed-ledger": unknown,
+        "what the hook said on stderr is why": unseen,
+        f"`{again} --fail closed` lets none start unseen": settings.fail != CLOSED,
+    }
+    return Problem(
+        detail=(
+            f"of {known.runtime}'s last {sum(counts.values())} dispatches {unknown} were "
+            f"not understood and {unseen} started unseen ({settings.fail} policy)"
+        ),
+        remedy="; ".join(
+            [
+                *(each for each, is_meant in remedies.items() if is_meant),
+                f"it is told until {RECENT} others came",
+            ]
+        ),
+        status="fail" if settings.fail == CLOSED else "warn",
+    )
 
 
 def _probed(program: Path, place: Place) -> str | None:

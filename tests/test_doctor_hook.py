@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ledger.daemon.diagnosis import is_command
-from ledger.daemon.hook_settings import count
+from ledger.daemon.hook_settings import RECENT, count
 from tests.console import Shown
 from tests.hook_stage import Stage
 from tests.source_tree import REPOSITORY
@@ -93,6 +93,64 @@ def test_a_hook_that_nobody_calls_is_told_though_it_works(practice: Practice) ->
     assert (status, detail) == ("ok", "claude: 1 deliveries, and a probe got through")
 
 
+# What was delivered after all else, the policy, and what the doctor makes of it.
+LATELY: dict[str, tuple[list[str], str, str, str]] = {
+    "all was understood": (["allowed", "blocked", "failed-closed"], "closed", "ok", ""),
+    "one was not, and that would block": (
+        ["unknown"], "closed", "fail", "1 were not understood and 0 started unseen"),
+    "one was not, and that lets start": (
+        ["unknown"], "open", "warn", "1 were not understood and 0 started unseen"),
+    "two started unseen": (
+        ["failed-open"] * 2, "open", "warn", "0 were not understood and 2 started"),
+    "two started unseen before the policy was closed": (
+        ["failed-open"] * 2, "closed", "fail", "0 were not understood and 2 started"),
+    "all that came": (
+        ["unknown"] * RECENT, "closed", "fail", f"last {RECENT} dispatches {RECENT} were"),
+    "it was long ago": (["unknown", *["allowed"] * RECENT], "closed", "ok", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "fail", "expected", "found"), LATELY.values(), ids=LATELY
+)
+def test_what_went_by_unseen_or_not_understood_is_told(
+    practice: Practice, outcomes: list[str], fail: str, expected: str, found: str
+) -> None:
+    practice.write_program()
+    practice.install("--fail", fail)
+    for outcome in ["allowed"] * RECENT + outcomes:
+        count(str(practice.folder), outcome)
+    status, detail, remedy = practice.line()
+    assert status == expected, detail
+    assert found in detail
+    assert ("docs/hooks.md" in remedy) is ("unknown" in outcomes and status != "ok")
+    assert ("on stderr" in remedy) is ("failed-open" in outcomes)
+    assert ("--fail closed" in remedy) is (status == "warn")
+
+
+def test_a_payload_that_nobody_understood_is_what_the_doctor_tells(
+    practice: Practice,
+) -> None:
+    practice.write_program()
+    practice.install("--fail", "closed")
+    for _ in range(RECENT):
+        count(str(practice.folder), "allowed")
+    assert practice.line()[0] == "ok"
+    words = (practice.program, "hook", "--config", practice.folder / "hook.json")
+    subprocess.run(
+        [str(word) for word in words], input=b'{"event": "pre-dispatch"}', check=False,
+        capture_output=True, env=practice.stage.environment,
+    )  # fmt: skip
+    assert practice.line()[0] == "fail"
+    for _ in range(RECENT):
+        count(str(practice.folder), "allowed")
+
+
+def disabled(practice: Practice, **said: object) -> None:
+    found = json.loads(practice.file.read_text())
+    practice.file.write_text(json.dumps({**found, **said}))
+
+
 def open_key(practice: Practice) -> None:
     practice.install("--record")
     (practice.stage.ledger / "keys" / "forecaster.key").chmod(0o644)
@@ -101,6 +159,9 @@ def open_key(practice: Practice) -> None:
 ILL: dict[str, tuple[Callable[[Practice], Any], str, str]] = {
     "a runtime's file that was written anew": (
         lambda it: it.file.write_text("{}"), "calls no hook any more", "ledger hook install"),
+    "a runtime whose hooks are all disabled": (
+        lambda it: disabled(it, disableAllHooks=True), "disableAllHooks in",
+        "take that setting out"),
     "settings that are gone": (
         lambda it: (it.folder / "hook.json").unlink(), "is missing", "ledger hook install"),
     "settings that are damaged": (
@@ -123,8 +184,10 @@ def test_what_keeps_a_hook_from_the_daemon_is_named_and_mended(
 ) -> None:
     practice.write_program()
     (practice.stage.ledger / "keys" / "forecaster.key").chmod(0o600)
-    practice.install()
-    count(str(practice.folder), "allowed")
+    practice.file.unlink(missing_ok=True)
+    practice.install("--fail", "closed")
+    for _ in range(RECENT):
+        count(str(practice.folder), "allowed")
     spoil(practice)
     status, detail, to_do = practice.line()
 

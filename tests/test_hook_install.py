@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from ledger.daemon.hook_disabled import disabling
+from ledger.daemon.hook_install import RUNTIMES
 from ledger.daemon.hook_settings import count, read_settings
 from tests.console import Console, Shown
 from tests.hook_stage import SUITE, sample
@@ -288,6 +290,104 @@ def test_without_the_ledger_s_folder_all_is_said(desk: Desk) -> None:
     refused = desk.run(*place, "--suite", SUITE)
     assert refused.code == 2
     assert "--template is missing" in refused.stderr
+
+
+def test_a_runtime_that_calls_no_hook_is_told_by_install_and_status(
+    desk: Desk,
+) -> None:
+    before = desk.write(b'{"disableAllHooks": true}')
+    why = f"disableAllHooks in {desk.file}"
+    assert desk.install().object["disabled"] == why
+    words = (
+        "hook",
+        "install",
+        "claude",
+        "--file",
+        desk.file,
+        "--program",
+        desk.program,
+    )
+    shown = desk.here(*words)
+    assert why in shown.stdout
+    assert "calls no hook at all" in shown.stderr
+    assert why in desk.must("hook", "status").stdout
+    desk.uninstall()
+    assert desk.file.read_bytes() == before
+    desk.write(b"{}")
+    assert desk.install().object["disabled"] == ""
+    assert "disabled" not in desk.here(*words).stdout
+
+
+MANAGED = "etc/claude-code/managed-settings.json"
+OFF, ON = '{"disableAllHooks": true}', '{"disableAllHooks": false}'
+# What stands in each file, and the one that disables the hook of the user's file.
+DISABLED: dict[str, tuple[str, dict[str, str], str]] = {
+    "nothing": ("claude", {}, ""),
+    "the file itself": ("claude", {"user/settings.json": OFF}, "user/settings.json"),
+    "a word that is no truth": (
+        "claude", {"user/settings.json": '{"disableAllHooks": "true"}'}, ""),
+    "a file that is no JSON": ("claude", {"user/settings.json": "{"}, ""),
+    "the user's own beside it": (
+        "claude", {"user/settings.local.json": OFF}, "user/settings.local.json"),
+    "the project here": (
+        "claude", {"here/.claude/settings.json": OFF}, "here/.claude/settings.json"),
+    "the project, against the user": (
+        "claude",
+        {"user/settings.json": OFF, "here/.claude/settings.local.json": ON}, ""),
+    "the administrator": ("claude", {MANAGED: OFF}, MANAGED),
+    "the administrator, for others' hooks": (
+        "claude", {MANAGED: '{"allowManagedHooksOnly": true}'}, MANAGED),
+    "the administrator, against all": (
+        "claude", {MANAGED: ON, "user/settings.json": OFF}, ""),
+    "Codex, nothing": ("codex", {"user/config.toml": 'model = "x"'}, ""),
+    "Codex' feature": (
+        "codex", {"user/config.toml": "[features]\nhooks = false"}, "user/config.toml"),
+    "Codex' feature by its old name": (
+        "codex", {"user/config.toml": "[features]\ncodex_hooks = false"},
+        "user/config.toml"),
+    "Codex' feature, on": (
+        "codex", {"user/config.toml": "[features]\nhooks = true"}, ""),
+    "Codex' project here": (
+        "codex", {"here/.codex/config.toml": "[features]\nhooks = false"},
+        "here/.codex/config.toml"),
+    "Codex' administrator, for others' hooks": (
+        "codex", {"etc/codex/requirements.toml": "allow_managed_hooks_only = true"},
+        "etc/codex/requirements.toml"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "files", "expected"), DISABLED.values(), ids=DISABLED)
+def test_what_disables_a_hook_is_found_where_the_runtime_reads_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    files: dict[str, str],
+    expected: str,
+) -> None:
+    for file, content in files.items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    (tmp_path / "here").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "here")
+    runtime = RUNTIMES[name]
+    environment = {runtime.home: str(tmp_path / "user")}
+    found = disabling(
+        runtime, tmp_path / "user" / runtime.file, environment, system=tmp_path
+    )
+    assert bool(found) is bool(expected)
+    if expected:
+        assert f"{tmp_path / expected}" in found
+
+
+def test_a_project_s_hook_may_be_disabled_by_its_user(tmp_path: Path) -> None:
+    user = tmp_path / "user" / "settings.json"
+    user.parent.mkdir()
+    user.write_text(OFF)
+    environment = {"CLAUDE_CONFIG_DIR": str(user.parent)}
+    project = tmp_path / "project" / ".claude" / "settings.json"
+    found = disabling(RUNTIMES["claude"], project, environment, system=tmp_path)
+    assert found == f"disableAllHooks in {user}"
 
 
 MISUSED = {
