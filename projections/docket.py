@@ -63,6 +63,8 @@ class Forecasts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probabilities: Sequence[dict[str, str]]
     budgets: Sequence[str | None]
     evidence: Sequence[Evidence | None]
+    # What each vector says that it cost, a text by name; None or empty for nothing.
+    costs: Sequence[dict[str, str] | None]
     is_update: Flags
     is_reveal: Flags
     is_hidden: Flags
@@ -190,6 +192,7 @@ def _forecasts(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Fo
         probabilities=column["probabilities"],
         budgets=column["budget"],
         evidence=column["evidence"],
+        costs=column["cost"],
         is_update=flags(column["is_update"]),
         is_reveal=flags(column["is_reveal"]),
         is_hidden=flags(column["is_hidden"]),

@@ -73,6 +73,12 @@ class Evidence(msgspec.Struct, gc=False):
     training_cutoff_at: str | None = None
 
 
+class Extensions(msgspec.Struct, gc=False):
+    """Of the extensions, what the vector cost to make, a text by name."""
+
+    cost: dict[str, str] = {}
+
+
 class SuiteFrozen(msgspec.Struct, tag=True, tag_field="type", gc=False):
     """Of a frozen suite, its name: the few there are, are decoded whole."""
 
@@ -89,6 +95,7 @@ class _Forecast(msgspec.Struct, gc=False, kw_only=True):
     commitment: str | None = None
     evidence: Evidence | None = None
     adaptation_budget: str | None = None
+    extensions: Extensions | None = None
 
 
 class ForecastSealed(_Forecast, tag=True, tag_field="type", gc=False, kw_only=True):
