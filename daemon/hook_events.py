@@ -100,13 +100,15 @@ _SPAWNING = "spawn_agent"
 def may_dispatch(tool: object) -> bool:
     """Tell whether a tool's name is that of one which dispatches, in any runtime.
 
-    However it is written; and so is a name that is none.
+    However it is written; and so is a name that is none, or that looks like another.
 
-    >>> [may_dispatch(tool) for tool in ("Agent", " TASK", "", None, "Bash")]
-    [True, True, True, True, False]
+    >>> [may_dispatch(tool) for tool in ("Agent", " TASK", "", None, "\u0410gent", "Bash")]
+    [True, True, True, True, True, False]
     """
     name = tool.strip().casefold() if isinstance(tool, str) else ""
-    return not name or name in _DISPATCHING or name.endswith(_SPAWNING)
+    if not name or not (name.isascii() and name.isprintable()):
+        return True
+    return name in _DISPATCHING or name.endswith(_SPAWNING)
 
 
 def moment_of_tool(event: str, tool: object, *, of: bool) -> str:

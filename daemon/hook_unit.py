@@ -20,6 +20,8 @@ _LEDGER_S_OWN = ("behind-mark", "clock-jumped", "log-key-dropped")
 _STALE = ("already-open", "question-changed", "question-old")
 _REPEATS_MAX = 10_000
 _HASH_DIGITS = 64
+# How the id of a unit begins that is named by its task's hash.
+_TASK = "task-"
 # What a dispatcher may say of a question that the daemon opens.
 _QUESTION = ("target", "cluster", "tags")
 
@@ -128,13 +130,16 @@ class Desk:
         """
         base = _stated_id(delivery)
         if text(delivery.said.get("dispatch_key")):
-            unit = self._name(base)
-            was_free = self.journal.claim_key(unit, _task_hash(delivery))
+            unit, digest = self._name(base), _task_hash(delivery)
+            named = base.removeprefix(_TASK).partition("/")[0]
+            was_free = None
+            if not (digest and _is_hash(named)) or named == digest:
+                was_free = self.journal.claim_key(unit, digest)
             if was_free is not None:
                 return unit, was_free
             raise DeniedError(
-                f"the dispatch_key {base} was given to another task before: give this "
-                "one a key of its own, and seal its forecast under that"
+                f"the dispatch_key {base} is another task's: give this one a key of its "
+                "own, and seal its forecast under that"
             )
         for count in range(1, _REPEATS_MAX):
             unit = self._name(base if count == 1 else f"{base}/{count}")
@@ -300,15 +305,19 @@ def _stated_id(delivery: Delivery) -> str:
         raise DeniedError(
             "the dispatch has neither a task nor a dispatch_key: give it one"
         )
-    return f"task-{digest}"
+    return f"{_TASK}{digest}"
 
 
 def _task_hash(delivery: Delivery) -> str:
     stated = text(delivery.said.get("task_sha256"))
-    if len(stated) == _HASH_DIGITS and not stated.strip("0123456789abcdef"):
+    if _is_hash(stated):
         return stated
     task = delivery.task
     return sha256_hex(task.encode("utf-8", "surrogatepass")) if task else ""
+
+
+def _is_hash(found: str) -> bool:
+    return len(found) == _HASH_DIGITS and not found.strip("0123456789abcdef")
 
 
 def _unit_of(run: Run) -> list[str]:

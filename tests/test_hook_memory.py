@@ -177,9 +177,31 @@ def test_a_dispatch_key_is_one_task_s(
     answer = gate.call(second)
     assert is_blocked(answer) is not may_start
     if not may_start:
-        assert "dispatch_key d-1 was given to another task before" in answer.said
+        assert "dispatch_key d-1 is another task's" in answer.said
         assert "a key of its own" in answer.said
     assert gate.starts(first)
+
+
+# A key that is a task's hash, and whether "Find all API endpoints" may start under it.
+HASHES = {
+    task(SEALED): True,
+    f"{task(SEALED)}/2": True,
+    task("Count them"): False,
+    f"{task('Count them')}/2": False,
+    "task-42": True,
+    f"{task('Count them')}0": True,
+    f"other-{task('Count them')}": True,
+}
+
+
+@pytest.mark.parametrize(("key", "may_start"), HASHES.items())
+def test_a_key_that_is_a_task_s_hash_is_that_task_s(
+    gate: Gate, key: str, *, may_start: bool
+) -> None:
+    gate.sealed.append(key)
+    assert gate.starts(PIPER, dispatch_key=key) is may_start
+    given_to = {**CLAUDE, "ledger": {"dispatch_key": key}}
+    assert gate.starts(given_to) is may_start
 
 
 def test_a_key_under_which_nothing_started_is_free(gate: Gate) -> None:
