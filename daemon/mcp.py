@@ -6,7 +6,7 @@ answers then, or under the lock where none does.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -16,7 +16,9 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from pydantic import Field as Described
+from pydantic import StrictFloat, StrictStr, ValidationError
 
 from ledger import __version__
 from ledger.daemon import reading
@@ -26,20 +28,28 @@ from ledger.daemon.client_talk import Ask
 from ledger.daemon.protocol import RecordOf
 from ledger.errors import LedgerError, UsageError
 from ledger.ids import sha256_hex
+from ledger.suite_table import listed, nearest
+from ledger.suite_words import shown
 from ledger.writer import Receipt
 
 T = TypeVar("T")
 Found = dict[str, Any]
 _READ_SECONDS = 60
+_LETTERS_MAX = 60
 _NAMES = ("suite", "template", "horizon")
 _TOOL_ID = "claudecode/toolUseId"
 _INSTRUCTIONS = (
     "Seal how likely a dispatch is to succeed before it starts, and say more later with "
     "an update; look at your own record first. What happened is for others to record."
 )
+# What JSON has for a number; text is exact. `true` is neither, and not 1.
+Number = StrictFloat | StrictStr
 Probability = Annotated[
-    float | str | dict[str, float | str],
-    Described(description="Of success, from 0 to 1; or an object with every answer's."),
+    Number | dict[str, Number],
+    Described(
+        description="Of success, from 0 to 1: a number, or decimal text such as "
+        '"0.25"; or an object with one for every answer.'
+    ),
 ]
 Key = Annotated[
     str | None,
@@ -52,9 +62,21 @@ TaskHash = Annotated[
     str | None, Described(description="The SHA-256 of the task's text, 64 hex digits.")
 ]
 Quantities = Annotated[
-    dict[str, float | str] | None,
-    Described(description="Points of numbers that the suite declares, by their names."),
+    dict[str, Number] | None,
+    Described(
+        description="Points of what the suite declares, by their names: numbers, or "
+        "decimal text."
+    ),
 ]
+# What an argument is to be, for the sentence that refuses another thing; else text.
+_KINDS = {
+    "probability": 'a number from 0 to 1, decimal text such as "0.25", or an object '
+    "with one of these for every answer",
+    "quantities": "an object of numbers, or of decimal texts, by their names",
+    "tags": "an object of texts by their names",
+    "reason_codes": "a list of texts",
+    "failure_modes": "a list of texts",
+}
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,13 +169,71 @@ def server(place: Place) -> MCPServer:
     )
 
 
+class _StrictTool(Tool):
+    """A tool that refuses, in one sentence, what it has no name for or cannot take."""
+
+    async def run(
+        self,
+        arguments: Found,
+        context: Any,  # noqa: ANN401 - as the SDK passes it on
+        convert_result: bool = False,  # noqa: FBT001, FBT002 - the SDK's signature
+    ) -> Any:  # noqa: ANN401 - any result
+        """Run the tool; a slip is not passed over."""
+        known = self.parameters["properties"]
+        strange = next((each for each in arguments if each not in known), None)
+        if strange is not None:
+            raise ToolError(f"{self.name} has no argument {_unknown(strange, known)}")
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            raise ToolError(_misfit(arguments, error)) from None
+        return await super().run(arguments, context, convert_result)
+
+
+class _Arguments(FuncMetadata):
+    """Takes a text for a text: the SDK would read one that happens to be JSON."""
+
+    def pre_parse_json(self, data: Found) -> Found:
+        texts = {name: said for name, said in data.items() if name not in _KINDS}
+        return {**super().pre_parse_json(data), **texts}
+
+
+def _misfit(arguments: Found, error: ValidationError) -> str:
+    """Return what is wrong with the argument that was looked into furthest."""
+    found = max((each["loc"] for each in error.errors()), key=len)
+    name = str(found[0])
+    kind = _KINDS.get(name, "text")
+    if name not in arguments:
+        return f"{name} is missing: give {kind}"
+    said = arguments[name]
+    for step in found[1:]:
+        # Between keys there are the names of types.
+        if isinstance(said, Mapping) and step in said:
+            name, said = f"{name}.{step}", said[str(step)]
+        elif isinstance(said, list) and isinstance(step, int):
+            name, said = f"{name}[{step}]", said[step]
+    text = "an object" if isinstance(said, Mapping) else shown(said)
+    return f"{name} is {text}: give {kind}"
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"it has {listed(known, last='and')}"
+    return f"{name[:_LETTERS_MAX]!r}: {hint}"
+
+
 def _strict(function: Callable[..., Any]) -> Tool:
-    """Return a tool that refuses what it has no name for: a slip is not passed over."""
-    tool = Tool.from_function(function)
-    arguments = tool.fn_metadata.arg_model
-    arguments.model_config["extra"] = "forbid"
-    arguments.model_rebuild(force=True)
-    tool.parameters = arguments.model_json_schema(by_alias=True)
+    tool = _StrictTool.from_function(function)
+    made = tool.fn_metadata
+    made.arg_model.model_config["extra"] = "forbid"
+    made.arg_model.model_rebuild(force=True)
+    tool.parameters = made.arg_model.model_json_schema(by_alias=True)
+    tool.fn_metadata = _Arguments(
+        arg_model=made.arg_model,
+        output_schema=made.output_schema,
+        output_model=made.output_model,
+        wrap_output=made.wrap_output,
+    )
     return tool
 
 

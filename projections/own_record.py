@@ -5,7 +5,7 @@ its resolved units of a template or with certain tags. Computed from the tables 
 without intervals from resampling, so that it can be asked for before each forecast.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +24,7 @@ from ledger.projections.ground import Ground
 from ledger.projections.parts import values_of
 from ledger.projections.reliability import reliability
 from ledger.projections.sample import sample
-from ledger.suite import Competitor
+from ledger.suite import Competitor, SuiteManifest
 from ledger.suite_table import listed, nearest
 
 
@@ -39,9 +39,11 @@ def own_record(
 
     `event_rate` is that of its own scored units, `base_rate` that of every resolved
     unit of the class, whoever forecast it. Units whose cut-off is still ahead are not
-    among them. Raises `UsageError` for a competitor that there is not.
+    among them. Raises `UsageError` for a competitor, a template or a tag that there is
+    not: none of its units would be no answer. What a tag says is free.
     """
     board, manifest = field.board, field.board.suite.manifest
+    _require_declared(manifest, template, tags or {})
     entrant = field.enter(_competitor(field, forecaster), manifest.headline)
     chosen = {f"{TAG}{name}": value for name, value in (tags or {}).items()}
     if template is not None:
@@ -94,6 +96,28 @@ def _competitor(field: Field, name: str) -> Competitor:
         msg = f"{name!r} has no vectors in {manifest.suite}: {hint}"
         raise UsageError(msg)
     return found
+
+
+def _require_declared(
+    manifest: SuiteManifest, template: str | None, tags: Iterable[str]
+) -> None:
+    """Refuse to choose units by what the suite's questions cannot have."""
+    asked = [each for each in manifest.observable if template in {None, each.id}]
+    if not asked:
+        names = [each.id for each in manifest.observable]
+        raise _unknown("template", str(template), names, manifest.suite)
+    allowed = sorted({tag for each in asked for tag in each.allowed_tags})
+    for tag in tags:
+        if tag not in allowed:
+            where = manifest.suite if template is None else template
+            raise _unknown("tag", tag, allowed, where)
+
+
+def _unknown(what: str, name: str, known: Sequence[str], where: str) -> UsageError:
+    near = nearest(name, known)
+    those = f"it has {listed(known, last='and')}" if known else "it has none"
+    hint = f"did you mean {near}?" if near else those
+    return UsageError(f"{where} has no {what} {name!r}: {hint}")
 
 
 def _class(board: Board, chosen: Mapping[str, str]) -> Integers:

@@ -15,7 +15,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.rows import Row, rows
 from ledger.projections.suites import Frozen, SuiteVersion, successor_name
 from ledger.projections.tables import ReportRow
-from ledger.suite_table import listed
+from ledger.suite_table import listed, nearest
 
 _BEHIND = -1
 # What every reader of a row looks at.
@@ -91,8 +91,10 @@ class Report:
         """Return a suite version; raises `UsageError` for one that was never frozen."""
         found = self._frozen.suites.get(name)
         if found is None:
+            near = nearest(name, self._frozen.suites)
             known = ", ".join(self._frozen.suites) or "none"
-            raise UsageError(f"{name!r} was never frozen here; frozen are: {known}")
+            hint = f": did you mean {near}?" if near else f"; frozen are: {known}"
+            raise UsageError(f"{name!r} was never frozen here{hint}")
         return found
 
     def _rows_of(

@@ -54,7 +54,6 @@ def exact(found: dict[str, Any]) -> Fraction:
             range(0, UNITS, 2),
         ),
         ({"tags": {"domain": "docs"}}, range(0)),
-        ({"template": "another"}, range(0)),
     ],
 )
 def test_a_record_is_what_one_would_count_by_hand(
@@ -89,6 +88,34 @@ def test_each_bin_has_what_was_said_in_it_and_what_came(report: Report) -> None:
 def test_who_has_no_vectors_is_refused_by_name(report: Report) -> None:
     with pytest.raises(UsageError, match="did you mean native"):
         own_record(report.field(SUITE), "natve")
+
+
+NOT_THERE = {
+    "a template": ({"template": "another"}, "no template 'another': it has dispatch"),
+    "a template's slip": (
+        {"template": "dispatch-pas"},
+        f"{SUITE} has no template 'dispatch-pas': did you mean dispatch-pass?",
+    ),
+    "a tag": ({"tags": {"x": "y"}}, f"{SUITE} has no tag 'x': it has "),
+    "a tag's slip": (
+        {"template": "dispatch-pass", "tags": {"domian": "docs"}},
+        "dispatch-pass has no tag 'domian': did you mean domain?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("chosen", "said"), NOT_THERE.values(), ids=NOT_THERE)
+def test_what_the_suite_does_not_have_is_refused_by_name(
+    report: Report, chosen: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        told(report, **chosen)
+    assert said in str(refused.value)
+
+
+def test_a_suite_that_there_is_not_is_refused_by_name(report: Report) -> None:
+    with pytest.raises(UsageError, match=f"did you mean {SUITE}"):
+        report.field("workshp@v1")
 
 
 def test_a_class_says_by_what_it_was_chosen(report: Report) -> None:
