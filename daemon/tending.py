@@ -69,6 +69,7 @@ class Tending:
             "watch": {
                 "files": self._pins.files,
                 "missing_folders": self._pins.missing(),
+                "missing_files": self._pins.absent,
                 "trouble": self._pins.trouble or self._changes.trouble,
             },
             "pinned_files_changed": [

@@ -4,6 +4,9 @@ Nobody is to forecast a suite by one acceptance test and be judged by another. F
 are looked for under their pinned names in the folders that `daemon.toml` names; a
 suite's own TOML is every `*.toml` there that names a suite in force. Versions that a
 later one superseded are left alone, as their files may well have changed.
+
+A pinned file may lie elsewhere, so that one which was never seen is only named. One that
+was seen and is gone counts as changed, or deleting an edited file would make it right.
 """
 
 import errno
@@ -24,6 +27,8 @@ from ledger.suite_check import freeze_manifest
 from ledger.unseen import whole
 
 CODE, UNWATCHED = "pinned-file-changed", "pinned-files-unwatched"
+GONE = "gone"
+_NO_SUITE = "no suite that could be frozen"
 _TABLE = ".toml"
 _FORECASTS = ("ForecastSealed", "ForecastUpdated")
 
@@ -65,6 +70,10 @@ class PinWatch:
         self._hashes: dict[Path, tuple[tuple[int, ...], str]] = {}
         # Which suite a TOML was of when it could last be read.
         self._tables_of: dict[Path, str] = {}
+        # Where pinned files were seen.
+        self._seen: set[Path] = set()
+        # By the names of their pins, those that are in none of the folders.
+        self.absent: list[str] = []
         self._left: str | None = None
         self._unsure: str | None = None
         self.files = 0
@@ -101,10 +110,11 @@ class PinWatch:
         """Compare the files of the suites in force with what they pin."""
         self.files, self._unsure = 0, None
         found: dict[str, Changed] = {}
-        for each in self._differing(suites):
+        absent: list[str] = []
+        for each in (*self._differing(suites, absent), *self._other_tables(suites)):
             found.setdefault(each.suite, each)
-        # One assignment: another thread sees all of it or what was before.
-        self._changed = found
+        # One assignment each: another thread sees all of it or what was before.
+        self._changed, self.absent = found, list(dict.fromkeys(absent))
 
     def refusal(self, payload: bytes) -> RefusedError | None:
         """Return why a signed event may not follow now, or None.
@@ -127,15 +137,38 @@ class PinWatch:
         found = changed.get(event.suite)
         return None if found is None else RefusedError(CODE, found.sentence())
 
-    def _differing(self, suites: Mapping[str, FrozenSuite]) -> Iterator[Changed]:
+    def _differing(
+        self, suites: Mapping[str, FrozenSuite], absent: list[str]
+    ) -> Iterator[Changed]:
+        """Yield the pinned files that are not as pinned; note which are nowhere."""
         for name, frozen in suites.items():
             for pin, digest in frozen.manifest.pins.items():
-                for place in self._candidates(pin):
-                    found = self._hash(place)
-                    if found not in {None, digest}:
-                        yield _changed(name, place, digest, str(found))
+                hashes = {place: self._hash(place) for place in self._candidates(pin)}
+                there = {place: each for place, each in hashes.items() if each}
+                for place, found in there.items():
+                    if found != digest:
+                        yield _changed(name, place, digest, found)
+                if not there and self._folders:
+                    absent.append(pin)
+                    for place in hashes.keys() & self._seen:
+                        yield _changed(name, place, digest, GONE)
+                self._seen.update(there)
+
+    def _other_tables(self, suites: Mapping[str, FrozenSuite]) -> Iterator[Changed]:
+        """Yield the suites' own files that are others, or are gone without another."""
+        gone: dict[Path, Changed] = {}
         for place in self._tables():
-            yield from self._table(place, suites)
+            for each in self._table(place, suites):
+                if each.found == GONE:
+                    gone[place] = each
+                else:
+                    yield each
+        there = {suite for place, suite in self._tables_of.items() if place not in gone}
+        for place, each in gone.items():
+            if each.suite in there:
+                del self._tables_of[place]  # It has another name now.
+            else:
+                yield each
 
     def _candidates(self, name: str) -> Iterator[Path]:
         # A pin's name may have slashes; it leads out of no folder.
@@ -205,8 +238,10 @@ class PinWatch:
             yield from self._unread(place, error, suites)
             return
         except (ValueError, RecursionError):
-            self._tables_of.pop(place, None)
-            return  # It names no suite.
+            was = suites.get(self._tables_of.get(place, ""))
+            if was is not None:
+                yield _changed(was.manifest.suite, place, was.suite_hash, _NO_SUITE)
+            return
         frozen = suites.get(str(table.get("suite")))
         if frozen is None:
             self._tables_of.pop(place, None)
@@ -216,7 +251,7 @@ class PinWatch:
         try:
             found = codec.suite_hash(freeze_manifest(table))
         except LedgerError:
-            found = "no suite that could be frozen"
+            found = _NO_SUITE
         if found != frozen.suite_hash:
             yield _changed(frozen.manifest.suite, place, frozen.suite_hash, found)
 
@@ -225,13 +260,14 @@ class PinWatch:
     ) -> Iterator[Changed]:
         """Yield a suite's TOML that can be read no more; doubt one of no known suite."""
         frozen = suites.get(self._tables_of.get(place, ""))
-        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
-            self._tables_of.pop(place, None)  # As for pinned files: it is not missed.
-        elif frozen is None:
-            self._doubt(place, error)
+        is_gone = error.errno in {errno.ENOENT, errno.ENOTDIR}
+        if frozen is not None:
+            found = GONE if is_gone else _unreadable(error)
+            yield _changed(frozen.manifest.suite, place, frozen.suite_hash, found)
+        elif is_gone:
+            self._tables_of.pop(place, None)
         else:
-            suite = frozen.manifest.suite
-            yield _changed(suite, place, frozen.suite_hash, _unreadable(error))
+            self._doubt(place, error)
 
 
 def _is_folder(path: Path) -> bool:

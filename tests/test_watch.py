@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ from ledger.daemon.watch import PinWatch
 from ledger.errors import RefusedError
 from ledger.state import FrozenSuite, State
 from ledger.suite import SuiteManifest
+from ledger.suite_check import freeze_manifest
 from ledger.suite_template import new_suite
 from ledger.writer import Submission
 from tests.console import Console
@@ -60,6 +62,10 @@ def make_other(path: Path) -> None:
     path.write_bytes(b"exit 1\n")
 
 
+def make_sound(path: Path) -> None:
+    path.write_bytes(SOUND)
+
+
 def make_longer(path: Path) -> None:
     path.write_bytes(SOUND + b"\n")
 
@@ -96,9 +102,58 @@ def test_a_changed_file_is_named_with_both_hashes(
         assert word in changed.sentence()
 
 
-def test_a_file_that_is_not_there_is_not_missed(tmp_path: Path) -> None:
-    watch = looked(tmp_path, pinning("run.sh"))
+def test_a_file_that_was_never_there_stops_nothing_and_is_named(tmp_path: Path) -> None:
+    watch = looked(tmp_path, pinning("run.sh", "b"))
     assert (watch.changed, watch.files) == ((), 0)
+    assert watch.absent == ["run.sh", "b"]
+    (tmp_path / "run.sh").write_bytes(SOUND)
+    watch.look(frozen(pinning("run.sh")))
+    assert watch.absent == []
+    assert looked_nowhere(pinning("run.sh")).absent == []
+
+
+def looked_nowhere(manifest: SuiteManifest) -> PinWatch:
+    found = PinWatch([])
+    found.look(frozen(manifest))
+    return found
+
+
+@pytest.mark.parametrize("make", [make_sound, make_other])
+def test_a_file_that_was_there_and_is_gone_stops_forecasts_until_it_is_back(
+    tmp_path: Path, make: Any
+) -> None:
+    path, suites = tmp_path / "run.sh", frozen(pinning("run.sh"))
+    make(path)
+    watch = looked(tmp_path, pinning("run.sh"))
+    for _ in range(2):
+        path.unlink(missing_ok=True)
+        watch.look(suites)
+        [changed] = watch.changed
+        assert (changed.file, changed.found) == (str(path), "gone")
+        assert watch.absent == ["run.sh"]
+        assert watch.refusal(payload("ForecastSealed")) is not None
+    make_sound(path)
+    watch.look(suites)
+    assert (watch.changed, watch.absent) == ((), [])
+
+
+def test_a_stray_copy_may_go_while_the_pinned_file_lies_elsewhere(
+    tmp_path: Path,
+) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for each in folders:
+        each.mkdir()
+    make_sound(folders[0] / "run.sh")
+    make_other(folders[1] / "run.sh")
+    watch, suites = PinWatch(folders), frozen(pinning("run.sh"))
+    watch.look(suites)
+    assert watch.changed
+    (folders[1] / "run.sh").unlink()
+    watch.look(suites)
+    assert (watch.changed, watch.absent) == ((), [])
+    (folders[0] / "run.sh").unlink()
+    watch.look(suites)
+    assert [each.found for each in watch.changed] == ["gone"]
 
 
 @pytest.mark.parametrize("name", ["acceptance/run.sh", "a/b/c"])
@@ -183,10 +238,46 @@ def test_a_suite_s_own_file_that_can_be_read_no_more_counts_as_changed(
     assert (changed.suite, changed.file) == (SUITE, str(path))
     assert changed.found.startswith("unreadable")
     assert watch.refusal(payload("ForecastSealed")) is not None
-    # One that is gone is not missed, as for every other file.
     path.unlink()
     watch.look(suites)
-    assert watch.changed == ()
+    [changed] = watch.changed
+    assert changed.found == "gone"
+
+
+TABLE = new_suite("workshop", "self")
+EDITED = re.sub(r"resamples( *)= 2000", r"resamples\1= 1999", TABLE)
+LATER: dict[str, tuple[dict[str, str], list[str]]] = {
+    "it is as it was": ({"suite.toml": TABLE}, []),
+    "it is gone": ({}, ["gone"]),
+    "it is no TOML": ({"suite.toml": "= ="}, ["no suite that could be frozen"]),
+    "it has another name": ({"other.toml": TABLE}, []),
+    "an edited one has another name": (
+        {"other.toml": EDITED},
+        [codec.suite_hash(freeze_manifest(tomllib.loads(EDITED)))],
+    ),
+    "it is the next version's": (
+        {"suite.toml": TABLE.replace(SUITE, "workshop@v2")},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("first", [TABLE, EDITED])
+@pytest.mark.parametrize(("files", "found"), LATER.values(), ids=LATER)
+def test_a_suite_s_own_file_is_not_made_right_by_taking_it_away(
+    tmp_path: Path, first: str, files: dict[str, str], found: list[str]
+) -> None:
+    suites = frozen(suite_manifest())
+    (tmp_path / "suite.toml").write_text(first)
+    watch = PinWatch([tmp_path])
+    watch.look(suites)
+    assert bool(watch.changed) is (first == EDITED)
+    (tmp_path / "suite.toml").unlink()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for _ in range(2):
+        watch.look(suites)
+        assert [each.found for each in watch.changed] == found
 
 
 def test_a_file_that_may_be_a_suite_s_own_and_cannot_be_read_is_named(
@@ -308,11 +399,15 @@ def test_forecasts_stop_while_a_pinned_file_is_another(house: House) -> None:
     # What the log has already keeps its receipt; questions and records go on.
     assert house.sent(*first) == [None, None]
     assert house.sent(*second) == [None, "pinned-file-changed"]
+    # To delete the edited file makes nothing right.
+    path.unlink()
+    until(lambda: [each["found"] for each in house.changed()] == ["gone"])
+    assert house.sent(*second) == [None, "pinned-file-changed"]
     path.write_bytes(SOUND)
     until(lambda: not house.changed())
     assert house.sent(*second) == [None, None]
     noted = [each["event"] for each in house.notes()]
-    assert noted.count("pinned-file-changed") == 1
+    assert noted.count("pinned-file-changed") == 2
     assert noted.count("pinned-file-restored") == 1
     assert house.stop() == 0
 
@@ -378,7 +473,8 @@ def test_a_watched_folder_that_is_not_there_is_named(house: House) -> None:
     house.start()
     with house.talk() as talk:
         assert talk.ask("status")["watch"] == {
-            "files": 0, "missing_folders": [str(gone)], "trouble": None,
+            "files": 0, "missing_folders": [str(gone)], "missing_files": ["run.sh"],
+            "trouble": None,
         }  # fmt: skip
 
 
