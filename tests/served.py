@@ -27,6 +27,11 @@ from ledger.writer import Submission
 from tests.workshop import Workshop
 
 PROGRAM = (sys.executable, "-c", "from ledger.cli.main import main; main()")
+# A daemon that looks at what nobody told it of every second.
+HURRIED = (
+    *PROGRAM[:2],
+    f"from ledger.daemon import rounds; rounds.LOOK_SECONDS = 1; {PROGRAM[2]}",
+)
 SECONDS = 60  # that anything may take on a busy machine
 
 
@@ -125,6 +130,8 @@ class Talk:
 class Served:
     """A ledger whose daemon a test starts, talks to and kills."""
 
+    program = PROGRAM
+
     def __init__(self, home: Path) -> None:
         self.home = home
         self.shop = Present(home)
@@ -161,7 +168,7 @@ class Served:
         with self.journal.open("ab") as journal:
             words = ("daemon", "run", "--ledger", str(self.folder.path))
             self.process = subprocess.Popen(
-                [*before, *PROGRAM, *words],
+                [*before, *self.program, *words],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stderr=journal,

@@ -19,13 +19,15 @@ from ledger.daemon.protocol import LINE_BYTES_MAX
 from ledger.errors import RefusedError
 from ledger.writer import Submission
 from tests.console import Console
-from tests.served import PROGRAM, SECONDS, Served, served_as, until, wire
+from tests.served import HURRIED, PROGRAM, SECONDS, Served, served_as, until, wire
 
 SEEDED = random.Random(5)
 
 
 class House(Served):
     """A served ledger with an inbox."""
+
+    program = HURRIED
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)

@@ -21,7 +21,7 @@ from ledger.suite_check import freeze_manifest
 from ledger.suite_template import new_suite
 from ledger.writer import Submission
 from tests.console import Console
-from tests.served import Served, served_as, until, wire
+from tests.served import HURRIED, Served, served_as, until, wire
 from tests.workshop import SUITE, suite_manifest
 
 SOUND = b"exit 0\n"
@@ -342,6 +342,8 @@ def test_where_no_folder_is_watched_none_is_missed() -> None:
 
 class House(Served):
     """A served ledger with a suite that pins a file, which lies in a watched folder."""
+
+    program = HURRIED
 
     def pin(self) -> Path:
         """Freeze a suite that pins a file, and return where the file lies."""
