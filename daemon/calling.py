@@ -111,7 +111,10 @@ class Caller:
             crowd = Fault(code=BUSY, message="too many clients wait to be admitted")
             return Answer(error=crowd)
         except TimeoutError as error:
-            msg = f"the daemon at {self.path} listens, and did not answer in {seconds:g} s"
+            msg = (
+                f"the daemon at {self.path} listens, and did not answer in "
+                f"{round(seconds, 1):g} s: see its journal, and start it again if it hangs"
+            )
             raise SilentError(msg) from error
         except OSError as error:
             reason = error.strerror or error

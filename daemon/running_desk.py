@@ -23,6 +23,7 @@ from ledger.errors import RefusedError, UncheckableError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
+from ledger.keys.roster import Principal
 from ledger.log import open_reader, open_writer
 from ledger.suite import SuiteManifest
 from ledger.unit import unit_name
@@ -47,6 +48,10 @@ class Desk(Protocol):
     @property
     def suites(self) -> Mapping[str, SuiteManifest]:
         """The suites in force."""
+
+    @property
+    def principals(self) -> Mapping[str, Principal]:
+        """Those of the charter in force, by their names."""
 
     def unit(self, name: Name) -> Found | None:
         """Return what the log knows of a unit: suite, template, id, horizon."""
@@ -128,6 +133,8 @@ class _UnderLock:
             for name, frozen in state.suites.items()
             if not state.is_superseded(name)
         }
+        assert state.charter is not None
+        self.principals = {each.name: each for each in state.charter.principals}
 
     def unit(self, name: Name) -> Found | None:
         return found_unit(self._writer.state, name[0], unit_name(*name))
@@ -146,7 +153,7 @@ class _AtDaemon:
     def __init__(self, way: SocketWay, folder: Folder) -> None:
         self._way = way
         self.ledger = folder.settings().ledger
-        self.suites = _in_force(folder)
+        self.suites, self.principals = _in_force(folder)
 
     def unit(self, name: Name) -> Found | None:
         names = dict(zip(("suite", "template", "id", "horizon"), name, strict=True))
@@ -161,16 +168,21 @@ class _AtDaemon:
         return [Receipt(**each, checkpoint=note) for each in done["receipts"]]
 
 
-def _in_force(folder: Folder) -> dict[str, SuiteManifest]:
-    """Return the latest version of each suite, read beside the daemon."""
+def _in_force(
+    folder: Folder,
+) -> tuple[dict[str, SuiteManifest], dict[str, Principal]]:
+    """Return the latest version of each suite and who may sign, read beside the daemon."""
     latest: dict[str, SuiteManifest] = {}
+    principals: dict[str, Principal] = {}
     with open_reader(folder) as reader:
         positions = reader.store.holding('"type":"SuiteFrozen"')
         for each in reader.events.read_at(positions):
             event = each.event
-            if isinstance(event, SuiteFrozen) and isinstance(
-                event.manifest, SuiteManifest
-            ):
-                # Versions are frozen in their order.
+            # Versions are frozen in their order.
+            if not isinstance(event, SuiteFrozen):
+                continue
+            if isinstance(event.manifest, SuiteManifest):
                 latest[event.suite.partition("@")[0]] = event.manifest
-    return {each.suite: each for each in latest.values()}
+            else:
+                principals = {one.name: one for one in event.manifest.principals}
+    return {each.suite: each for each in latest.values()}, principals

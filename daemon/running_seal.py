@@ -16,7 +16,8 @@ from ledger.daemon.running_meaning import Meant, Said, meant
 from ledger.draft_alone import event_alone
 from ledger.errors import RefusedError, UsageError
 from ledger.ids import sha256_hex
-from ledger.keys.signing import SignerKey, sign_payload
+from ledger.keys.roster import Principal
+from ledger.keys.signing import SignerKey, parse_verifier, sign_payload
 from ledger.suite import SuiteManifest
 from ledger.writer import Receipt, Submission
 
@@ -64,7 +65,10 @@ class Sealed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seal(order: Order, desk: Desk, now: datetime) -> Sealed:
-    """Open the unit where it is not, and seal the forecast, in one batch."""
+    """Open the unit where it is not, and seal the forecast, in one batch.
+
+    Refuses a resolver's key whose record would be refused: a run is not repeated.
+    """
     id_ = order.said.id or f"run-{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(_TOKEN_BYTES)}"
     found = meant(
         order.said,
@@ -76,6 +80,8 @@ def seal(order: Order, desk: Desk, now: datetime) -> Sealed:
             and desk.unit((suite, template, id_, horizon)) is not None
         ),
     )
+    if order.resolver is not None:
+        _require_resolver(order.resolver, found.manifest, desk.principals)
     name = (found.manifest.suite, found.template.id, id_, found.horizon)
     known = desk.unit(name)
     bar = order.bar()
@@ -148,6 +154,30 @@ def _question(
             shlex.join(order.command).encode("utf-8", "surrogateescape")
         ),
     }
+
+
+def _require_resolver(
+    resolver: SignerKey, manifest: SuiteManifest, principals: Mapping[str, Principal]
+) -> None:
+    """Refuse a key that may record no outcome in a suite, as the door would later."""
+    name, known = resolver.name, principals.get(resolver.name)
+    if known is None:
+        msg = f"--resolver is {name}, and the charter lists {', '.join(principals)}"
+        raise RefusedError("unknown-author", msg)
+    if known.role != "resolver":
+        msg = f"--resolver is {name}, whose role is {known.role}: outcomes are a resolver's"
+        raise RefusedError("wrong-role", msg)
+    if parse_verifier(known.key) != resolver.verifier:
+        msg = (
+            f"--resolver is a key of {name}, and not the one that the charter gives it"
+        )
+        raise RefusedError("bad-signature", msg)
+    if name not in manifest.resolvers:
+        allowed = ", ".join(manifest.resolvers)
+        msg = (
+            f"--resolver is {name}, and the resolvers of {manifest.suite} are {allowed}"
+        )
+        raise RefusedError("not-a-resolver", msg)
 
 
 def _require_open(known: Found, name: Name, found: Meant, bar: str | None) -> None:

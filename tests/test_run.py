@@ -2,18 +2,23 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
 import pytest
 
 from ledger.clock import parse_instant, system_clock
+from ledger.daemon import running_child, running_desk, running_seal
 from ledger.daemon.running_child import (
     EXITED,
     INTERRUPTED,
@@ -23,9 +28,14 @@ from ledger.daemon.running_child import (
     Child,
 )
 from ledger.daemon.running_meaning import Meant, Said, meant
-from ledger.errors import UsageError
+from ledger.daemon.running_seal import Order
+from ledger.durable import lock
+from ledger.errors import RefusedError, UsageError
+from ledger.keys.roster import Principal, Role
+from ledger.keys.signing import SignerKey, new_signer
 from ledger.suite import QuantityRule, SuiteManifest
 from tests.console import Console, Shown
+from tests.hook_stage import fake_daemon, result
 from tests.served import PROGRAM, SECONDS, Served, served, until
 from tests.workshop import suite_manifest
 
@@ -96,6 +106,15 @@ def house() -> Iterator[House]:
         yield House(found)
 
 
+@pytest.fixture
+def _soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a run's cut-off come at once: of no matter where nobody asks who was in time."""
+    monkeypatch.setattr(running_seal, "_SEALING_SECONDS", 0)
+
+
+soon_over = pytest.mark.usefixtures("_soon_over")
+
+
 def exiting(code: int) -> tuple[str, ...]:
     return ("--", "sh", "-c", f"exit {code}")
 
@@ -123,6 +142,7 @@ def test_an_observation_s_draft_is_what_the_resolver_signs(house: House) -> None
     assert house.payloads()[-1]["outcome"] == "pass"
 
 
+@soon_over
 @pytest.mark.parametrize(("code", "answer"), [(0, "pass"), (1, "fail"), (255, "fail")])
 def test_a_resolver_records_what_the_exit_status_says(
     house: House, code: int, answer: str
@@ -176,6 +196,10 @@ REFUSED = {
     ),
     "no issuer": (("-p", "0.8", "--suite", "workshop"), "--issuer KEY"),
     "no key": (("-p", "0.8", "--suite", "own", "--resolver", "nobody"), "key-missing"),
+    "a resolver who is none": (
+        ("-p", "0.8", "--suite", "own", "--resolver", "forecaster"),
+        "wrong-role: --resolver is forecaster, whose role is forecaster",
+    ),
     "no quantity": (
         ("-p", "0.8", *ISSUED, "--cost", "3"),
         "workshop@v1 declares no quantity cost",
@@ -203,6 +227,53 @@ def test_a_program_that_there_is_not_seals_nothing(house: House) -> None:
     shown = house.run("-p", "0.8", "--suite", "own", "--", "no-such-program")
     assert shown.code == 127
     assert house.payloads() == []
+
+
+def another_key(name: str, *seed: bytes) -> SignerKey:
+    return new_signer(name, sha256(b"another".join((name.encode(), *seed))).digest())
+
+
+RIGHT = another_key("resolver")
+UNFIT: dict[str, tuple[SignerKey, Role, str, str | None]] = {
+    "it is the suite's resolver": (RIGHT, "resolver", "resolver", None),
+    "nobody has that name": (another_key("nobody"), "resolver", "resolver", "unknown-author"),
+    "its role is another": (RIGHT, "forecaster", "resolver", "wrong-role"),
+    "its key is another": (another_key("resolver", b""), "resolver", "resolver", "bad-signature"),
+    "the suite has another": (RIGHT, "resolver", "harness", "not-a-resolver"),
+}  # fmt: skip
+
+
+class Desk:
+    """A ledger's desk at which nothing can be appended."""
+
+    ledger = "ab" * 32
+
+    def __init__(self, role: Role, resolver: str) -> None:
+        own = msgspec.structs.replace(own_suite(), resolvers=(resolver,))
+        self.suites = {own.suite: own}
+        listed = Principal(name="resolver", role=role, key=str(RIGHT.verifier))
+        self.principals = {"resolver": listed}
+
+    def unit(self, _: object) -> None:
+        return None
+
+    def append(self, _: object) -> list[Any]:
+        raise RefusedError("reached", "all is well with the resolver's key")
+
+
+@pytest.mark.parametrize(("key", "role", "resolver", "code"), UNFIT.values(), ids=UNFIT)
+def test_a_resolver_s_key_is_looked_at_before_anything_is_sealed(
+    key: SignerKey, role: Role, resolver: str, code: str | None
+) -> None:
+    order = Order(
+        command=("true",), said=Said(), bar=lambda: None, resolver=key,
+        vector=lambda *_: {"pass": "0.8", "fail": "0.2"},
+        signers={"forecaster": another_key("forecaster")},
+    )  # fmt: skip
+    with pytest.raises(RefusedError) as refused:
+        running_seal.seal(order, Desk(role, resolver), system_clock())
+    assert refused.value.code == (code or "reached")
+    assert code is None or "--resolver is " in refused.value.message
 
 
 def test_where_two_suites_fit_they_are_listed(house: House) -> None:
@@ -244,6 +315,7 @@ def test_a_bar_that_changed_meanwhile_is_recorded_as_it_is_then(house: House) ->
     assert [each["rule"] for each in unit["findings"]] == ["acceptance-hash-mismatch"]
 
 
+@soon_over
 def test_numbers_are_forecast_and_observed_in_the_suite_s_units(house: House) -> None:
     numbers = ("--duration", "1.5", "--cost", "0.25")
     house.run("-p", "0.8", *numbers, "--resolver", "resolver", *exiting(0))
@@ -256,20 +328,25 @@ def test_numbers_are_forecast_and_observed_in_the_suite_s_units(house: House) ->
     assert 0 < float(resolved["values"]["duration_minutes"]) < 1
 
 
+@soon_over
 def test_keys_may_be_files(house: House) -> None:
     key = house.path / "keys" / "resolver.key"
     house.run("-p", "0.8", "--suite", "own", "--resolver", key, *exiting(0))
     assert house.payloads()[-1]["author"] == "resolver"
 
 
+@soon_over
 def test_what_cannot_be_recorded_is_left_for_another(house: House) -> None:
-    words = ("--suite", "own", "--resolver", "forecaster")
-    shown = house.run("-p", "0.8", *words, *exiting(4))
+    words = ("--suite", "own", "--resolver", "resolver")
+    blobs = house.path / "blobs"
+    command = ("--", "sh", "-c", f"rm -r {blobs}; echo > {blobs}; exit 4")
+    shown = house.run("-p", "0.8", *words, *command)
     assert shown.code == 4
-    assert "was not recorded: wrong-role" in shown.stderr
+    assert "the outcome was not recorded" in shown.stderr
     assert house.seen()["draft"]["outcome"] == "fail"
 
 
+@soon_over
 def test_a_daemon_takes_what_is_sealed_and_recorded(house: House) -> None:
     house.served.start()
     shown = house.run("-p", "0.8", *ISSUED, "--resolver", "resolver", *exiting(1))
@@ -278,9 +355,86 @@ def test_a_daemon_takes_what_is_sealed_and_recorded(house: House) -> None:
         assert talk.ask("status")["counts"]["appended"] == 3
     refused = house.run("-p", "0.8", "--suite", "workshop", *exiting(0))
     assert refused.code == 2
+    wrong = ("--suite", "own", "--resolver", "dispatcher")
+    refused = house.run("-p", "0.8", *wrong, *exiting(0))
+    assert (refused.code, "wrong-role" in refused.stderr) == (2, True)
     assert [each["type"] for each in house.payloads()] == [
         "ResolutionRecorded", "ForecastSealed", "ResolutionRecorded",
     ]  # fmt: skip
+
+
+# --- A daemon that hangs --------------------------------------------------------------
+
+UNHEARD: dict[str, dict[str, object]] = {
+    "it greets nobody": {},
+    "it knows no unit": {"ping": None},
+    "it takes no forecast": {"ping": None, "unit": None},
+}
+TAKEN = {
+    "receipts": [
+        {"seq": 3, "event_id": "ab" * 32, "received_at": "2026-01-01T00:00:00Z", "leaf": "l"}
+    ],
+    "checkpoint": "c",
+}  # fmt: skip
+
+
+@contextmanager
+def hanging(house: House, answers: dict[str, object]) -> Iterator[None]:
+    """Give a daemon that has the lock, answers each method once, and then hangs."""
+    over, left = Event(), dict(answers)
+
+    def reply(asked: dict[str, Any]) -> bytes:
+        method = asked["method"]
+        if method not in left:
+            over.wait(SECONDS)
+            return b""
+        said = left.pop(method)
+        return result(
+            {"ledger": house.served.shop.ledger} if method == "ping" else said
+        )(asked)
+
+    handle = lock(house.served.folder.lock)
+    with fake_daemon(house.served.socket(), reply):
+        try:
+            yield
+        finally:
+            over.set()
+            os.close(handle)
+
+
+@pytest.fixture
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_desk, "_PING_SECONDS", 0.2)
+    monkeypatch.setattr(running_desk, "_WAIT_SECONDS", 0.4)
+
+
+@pytest.mark.usefixtures("_hurried")
+@pytest.mark.parametrize("answers", UNHEARD.values(), ids=UNHEARD)
+def test_a_daemon_that_hangs_runs_nothing_and_is_named_in_time(
+    house: House, answers: dict[str, object]
+) -> None:
+    mark, began = house.served.home / "it-ran", time.monotonic()
+    with hanging(house, answers):
+        shown = house.run("-p", "0.8", "--suite", "own", "--", "touch", mark)
+    assert (shown.code, mark.exists()) == (3, False)
+    assert time.monotonic() - began < 10
+    assert len(shown.stderr.splitlines()) == 1
+    assert str(house.served.socket()) in shown.stderr
+    assert re.search(r"in 0\.[24] s", shown.stderr), shown.stderr
+
+
+@soon_over
+@pytest.mark.usefixtures("_hurried")
+def test_a_daemon_that_hangs_after_the_command_leaves_an_observation(
+    house: House,
+) -> None:
+    answers = {"ping": None, "unit": None, "append": TAKEN}
+    with hanging(house, answers):
+        words = ("--suite", "own", "--resolver", "resolver")
+        shown = house.run("-p", "0.8", *words, *exiting(5))
+    assert shown.code == 5
+    assert "the outcome was not recorded: the daemon at" in shown.stderr
+    assert house.seen()["draft"]["outcome"] == "fail"
 
 
 # --- The command ----------------------------------------------------------------------
@@ -344,7 +498,10 @@ def test_a_command_that_is_in_time_has_no_deadline_left() -> None:
     assert ended("exit 5", timeout=60) == (5, EXITED)
 
 
-def test_a_late_command_that_will_not_end_is_killed() -> None:
+def test_a_late_command_that_will_not_end_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running_child, "_GRACE_SECONDS", 0.3)
     script = "trap '' TERM; while :; do sleep 0.05; done"
     assert ended(script, timeout=1) == (137, TIMED_OUT)
 
