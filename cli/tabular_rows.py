@@ -63,7 +63,7 @@ def jsonl_rows(file: str, table: TableMap) -> Iterator[Row | Unread]:
         while line := stream.readline(LINE_BYTES_MAX + 1):
             number += 1
             place = f"line {number}"
-            if len(line) > LINE_BYTES_MAX:
+            if len(line.removesuffix(b"\n")) > LINE_BYTES_MAX:
                 _pass_by(stream)
                 detail = f"longer than {LINE_BYTES_MAX} bytes"
                 yield place, UnfitError("unreadable", detail)

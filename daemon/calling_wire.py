@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ledger.clock import monotonic_seconds
-from ledger.daemon.protocol import BUSY, Id
+from ledger.daemon.protocol import Id
 from ledger.errors import UncheckableError
 
 RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -50,11 +50,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     id: Id = None
     result: Any = msgspec.UNSET
     error: Fault | None = None
-
-    @property
-    def is_crowded_out(self) -> bool:
-        """Tell whether no more clients are admitted, so that the connection is lost."""
-        return self.id is None and self.error is not None and self.error.code == BUSY
 
 
 class SilentError(UncheckableError):
@@ -152,8 +147,8 @@ class Wire:
         except OSError:
             self.close()
             raise
-        if answer.is_crowded_out:
-            self.close()
+        if answer.id is None:
+            self.close()  # As the daemon does: it let nobody in, or read no request.
         return answer
 
     def _exchanged(self, line: bytes, ends_at: float) -> bytes:

@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
         try:
             while self._may_serve():
                 end = self._buffer.find(b"\n", self._searched)
-                if end < 0 or end >= LINE_BYTES_MAX:
+                if end < 0 or end > LINE_BYTES_MAX:
                     break
                 line = bytes(memoryview(self._buffer)[:end])
                 del self._buffer[: end + 1]
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
         if not self._may_serve():
             return
         self._searched = len(self._buffer)
-        if self._searched < LINE_BYTES_MAX:
+        if self._searched <= LINE_BYTES_MAX:
             return
         msg = f"the line has more than {LINE_BYTES_MAX} bytes: send fewer events in one"
         self._note("dropped", reason="line-too-long")

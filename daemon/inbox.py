@@ -237,7 +237,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, Line]]:
             raise RefusedError(
                 "file-unfit", f"{msg}: write it elsewhere, then rename it"
             )
-        if len(line) > LINE_BYTES_MAX:
+        if len(line.removesuffix(b"\n")) > LINE_BYTES_MAX:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LINE_BYTES_MAX)
             msg = f"the line is longer than {LINE_BYTES_MAX:,} bytes: no event is"

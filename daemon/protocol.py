@@ -12,7 +12,7 @@ from ledger.events import Question
 from ledger.grammar import Count
 from ledger.writer import Receipt
 
-LINE_BYTES_MAX = 1_048_576
+LINE_BYTES_MAX = 1_048_576  # without the line feed that ends it
 # An error is a sentence: a name of a million letters is not repeated in it.
 MESSAGE_LETTERS_MAX = 800
 VERSION = "2.0"

@@ -391,7 +391,7 @@ def test_a_line_without_an_end_is_cut_off_and_costs_no_memory(daemon: Served) ->
     assert daemon.answers()
 
 
-@pytest.mark.parametrize(("more", "is_served"), [(-1, True), (0, False)])
+@pytest.mark.parametrize(("more", "is_served"), [(0, True), (1, False)])
 def test_a_line_may_have_so_many_bytes_and_no_more(
     daemon: Served, more: int, *, is_served: bool
 ) -> None:

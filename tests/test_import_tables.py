@@ -670,6 +670,17 @@ def test_a_line_that_is_no_object_is_skipped(tmp_path: Path, line: str) -> None:
     assert made.report["rows"] == 3
 
 
+@pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_line_is_read_up_to_its_limit_without_its_end(
+    tmp_path: Path, more: int, end: str, *, is_read: bool
+) -> None:
+    row = '{"id": "q-1", "p": 1}'.ljust((1 << 20) + more)
+    first = '{"id": "q-0", "p": 1}\n'
+    made = imported(tmp_path, "jsonl", f"{first}{row}{end}", *BINARY)
+    assert len(made.questions) == 1 + is_read
+
+
 def test_a_list_or_an_object_is_no_value(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": ["a", "b"], "p": 0.5},

@@ -196,7 +196,7 @@ def test_a_file_of_another_kind_is_refused_by_its_name(house: House) -> None:
     [(LINE_BYTES_MAX, "envelope-unfit"), (LINE_BYTES_MAX + 1, "too-large")],
 )
 def test_a_line_is_read_up_to_its_limit(house: House, size: int, code: str) -> None:
-    drop(house, "long.jsonl", b"x" * (size - 1) + b"\n" + b"y" * 3 * size + b"\n{}")
+    drop(house, "long.jsonl", b"x" * size + b"\n" + b"y" * 3 * size + b"\n{}")
     told = ingest(house)[0]["told"]
     assert [each["line"] for each in told] == [1, 2, 3]
     assert [each["code"] for each in told] == [code, "too-large", "envelope-unfit"]
