@@ -1,7 +1,8 @@
 """Looks: at how many resolved units a suite said that its results would be looked at.
 
 Whoever looks whenever they like can stop when they like the result. The declared units
-with an outcome are counted over the whole suite, whoever forecast them.
+with an outcome are counted over the whole suite, whoever forecast them. When a look
+fell due, `looks_due` finds in the log.
 """
 
 from typing import Any

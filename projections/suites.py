@@ -52,6 +52,8 @@ class Charters:
         self._stated: list[tuple[int, CharterManifest]] = []
         # From which position on each compromised key speaks for nobody.
         self.compromised: dict[bytes, int] = {}
+        # The positions of the charters that changed how events before them are judged.
+        self.voiding: list[int] = []
         # A name keeps its role for ever.
         self.roles: dict[str, str] = {}
 
@@ -62,7 +64,10 @@ class Charters:
         self._stated.append((seq, manifest))
         self.roles.update({each.name: each.role for each in manifest.principals})
         known, self.compromised = self.compromised, compromised_keys(self._stated)
-        return self.compromised != known
+        if self.compromised == known:
+            return False
+        self.voiding.append(seq)
+        return True
 
     def is_void(self, entry: Payload | SuiteVersion) -> bool:
         """Tell whether the key that signed an entry, or froze a suite, was lost by then."""

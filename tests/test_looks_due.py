@@ -1,0 +1,184 @@
+"""When a look fell due: found in the log, at the size that counting each would give."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ledger.errors import UsageError
+from ledger.projections.board import read_board
+from ledger.projections.fold import Fold
+from ledger.projections.looks_due import due_at
+from ledger.projections.materialize import Tables
+from ledger.projections.report import no_files
+from ledger.suite import SuiteManifest
+from tests.reporting import LIVES, row
+from tests.simulator import BEGAN, History
+from tests.story import STEPS, Step, tell
+
+HOUR = timedelta(hours=1)
+
+
+def with_looks(manifest: SuiteManifest, *looks: int) -> SuiteManifest:
+    statistics = msgspec.structs.replace(manifest.statistics, looks=looks)
+    return msgspec.structs.replace(manifest, statistics=statistics)
+
+
+def due(history: History, number: int, *looks: int) -> int:
+    manifest = with_looks(history.manifest, *(looks or (number,)))
+    return due_at(history.until, history.size(), manifest, number)
+
+
+def why_not(history: History, number: int, *looks: int) -> str:
+    with pytest.raises(UsageError) as refused:
+        due(history, number, *looks)
+    return str(refused.value)
+
+
+def counted(history: History, size: int) -> int:
+    """Return how many units a row of the log's first entries says are resolved."""
+    tables = Tables()
+    fold = Fold(tables, history.until(size))
+    fold.catch_up()
+    suite = fold.frozen.suites.get(history.manifest.suite)
+    if suite is None:
+        return 0
+    return read_board(tables, fold.frozen, suite, no_files).resolved
+
+
+def told(history: History, *numbers: int, hours: float = 3) -> None:
+    """Let units be forecast, and then have an outcome."""
+    asked = [history.question(f"u-{number}") for number in numbers]
+    for question in asked:
+        history.seal(question)
+    history.wait(hours=hours)
+    for question in asked:
+        history.resolve(question)
+
+
+# --- Against each size of the log, one by one -----------------------------------------
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    chronology=st.sampled_from(["received", "claimed"]), steps=st.one_of(STEPS, LIVES)
+)
+def test_a_look_is_due_at_the_first_size_whose_rows_count_so_many_units(
+    chronology: str, steps: list[Step]
+) -> None:
+    history = tell(chronology, steps)
+    counts = [counted(history, size) for size in range(1, history.size() + 1)]
+    for number in range(1, 5):
+        if number in counts:
+            assert due(history, number) == counts.index(number) + 1
+        else:
+            assert f"look {number} of history@v1" in why_not(history, number)
+
+
+# --- Both sides of a look -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "is_reached", "is_due"),
+    [(-1, False, False), (0, True, True), (1, True, True), (2, True, False)],
+)
+def test_a_look_is_reached_with_the_entry_that_brings_its_last_outcome(
+    more: int, *, is_reached: bool, is_due: bool
+) -> None:
+    history = History(statistics__looks=[2])
+    told(history, 1, 2)
+    last = history.size()
+    told(history, 3)
+    shown = history.until(last + more)
+    assert row(shown)["look"]["is_due"] == is_due
+    manifest = history.manifest
+    if is_reached:
+        assert due_at(history.until, shown.size(), manifest, 2) == last
+    else:
+        with pytest.raises(UsageError, match="1 of its declared units are resolved"):
+            due_at(history.until, shown.size(), manifest, 2)
+
+
+@pytest.mark.parametrize("microseconds", [-1, 0])
+def test_an_outcome_counts_from_the_entry_on_that_comes_at_the_cut_off(
+    microseconds: int,
+) -> None:
+    history = History(statistics__looks=[1])
+    asked = history.question("early")
+    history.seal(asked)
+    history.resolve(asked)
+    resolved = history.size()
+    history.now = asked.cutoff_at + timedelta(microseconds=microseconds)
+    history.seal(history.question("next"))
+    history.now = asked.cutoff_at + HOUR
+    history.seal(history.question("last"))
+    assert due(history, 1) == resolved + (2 if microseconds else 1)
+
+
+def test_an_outcome_that_was_taken_back_makes_no_look_fall_due_again() -> None:
+    history = History(statistics__looks=[1, 2])
+    told(history, 1)
+    first = history.size()
+    asked = history.question("u-2")
+    history.seal(asked)
+    history.wait(hours=3)
+    history.resolve(asked)
+    second = history.size()
+    history.record(asked, "VOID", author="resolver")
+    assert row(history)["look"]["resolved"] == 1
+    assert (due(history, 1), due(history, 2)) == (first, second)
+
+
+def test_what_a_thief_resolved_counts_as_it_did_before_anybody_knew() -> None:
+    history = History(statistics__looks=[1])
+    told(history, 1)
+    stolen = history.size()
+    key = {"resolver": "resolver#2"}
+    lost = {"resolver": stolen - 1}
+    history.add(history.charter(2, compromised_since=lost, keys=key))
+    assert row(history)["look"]["resolved"] == 0
+    assert due(history, 1) == stolen
+
+
+# --- What cannot be had, and why ------------------------------------------------------
+
+
+def test_a_look_that_a_suite_does_not_declare_is_refused_with_those_that_it_does() -> (
+    None
+):
+    history = History()
+    told(history, 1)
+    said = why_not(history, 1, 2, 40)
+    assert said.endswith("no look at 1 resolved units: its looks are at 2, 40")
+
+
+def test_a_suite_without_looks_says_so() -> None:
+    history = History(run_class="exploratory", statistics__looks=[])
+    with pytest.raises(UsageError, match="declares no looks: --at SIZE"):
+        due_at(history.until, history.size(), history.manifest, 1)
+
+
+def test_a_look_that_is_ahead_says_how_many_are_resolved() -> None:
+    history = History()
+    assert "0 of its declared units are resolved now, at 2 entries" in why_not(
+        history, 1
+    )
+    told(history, 1)
+    assert "1 of its declared units are resolved now, at 4 entries" in why_not(
+        history, 2
+    )
+
+
+def test_a_look_that_was_passed_over_says_where() -> None:
+    history = History()
+    told(history, 1, 2, 3, hours=0)
+    history.now = BEGAN + 5 * HOUR
+    history.seal(history.question("later"))
+    seq = history.size() - 1
+    assert due(history, 3) == history.size()
+    assert (
+        f"entry {seq} took its resolved units from 0 to 3, since several cut-offs were "
+        f"past at once. --at {seq + 1} "
+    ) in why_not(history, 2)
