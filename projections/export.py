@@ -17,6 +17,7 @@ from ledger import __version__
 from ledger.canonical import encode
 from ledger.charters import Charters
 from ledger.checkpoint import parse_checkpoint, split_note
+from ledger.checkpoint_past import LogKey, past_checkpoint
 from ledger.durable import sync_folder
 from ledger.errors import CorruptLogError, UsageError
 from ledger.events import SuiteFrozen
@@ -64,6 +65,13 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     charters: Charters
 
 
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """A size that the log had before, and how to get the log's key if it must sign."""
+
+    size: int
+    log_key: LogKey
+
+
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A bundle that is on disk; `missing` are pinned files that nobody has any more."""
 
@@ -81,21 +89,23 @@ def write_bundle(
     suites: Sequence[str] | None = None,
     slots: Sequence[str] = (),
     by: Sequence[str] = (),
+    past: Past | None = None,
     progress: Progress | None = None,
 ) -> Written:
-    """Write the bundle of a log's head into the new folder `target`.
+    """Write the bundle of a log's head, or of a `past` size, into the new folder `target`.
 
     Without `suites` all are meant, without `slots` each suite's headline. `keep` is
     called before the checkpoint leaves. Raises `UsageError` for a target that
     exists and for a suite, slot or grouping that does not, `RefusedError` for
-    signers who may not sign; nothing is left behind then.
+    signers who may not sign, `UncheckableError` for a size without a checkpoint;
+    nothing is left behind then.
     """
     require_free(target)
     for name, asked in (("slots", slots), ("groupings", by)):
         if len(asked) > ASKED_MAX:
             msg = f"a bundle has at most {ASKED_MAX} {name}, not {len(asked)}: write several"
             raise UsageError(msg)
-    moment = read_moment(store)
+    moment = read_moment(store, past)
     require_signers(signers, moment.charters, moment.size)
     content = compute(
         StoredPayloads(store, moment.size),
@@ -126,21 +136,25 @@ def require_free(target: Path) -> None:
         raise UsageError(msg)
 
 
-def read_moment(store: Store) -> Moment:
-    """Return a log's present head, with the charters of the whole log."""
-    head = store.head()
-    stated = parse_checkpoint(split_note(head.note)[0])
-    first, last = next(store.rows(0, 1)), next(store.rows(head.size - 1, head.size))
-    if stated.size != head.size:
-        msg = f"the head has {head.size} entries, and its checkpoint {stated.size}"
+def read_moment(store: Store, past: Past | None = None) -> Moment:
+    """Return a log's present head, or a past one, with the charters of the whole log."""
+    head, charters = store.head(), read_charters(store)
+    size, note = head.size, head.note
+    if past is not None:
+        size = past.size
+        note = past_checkpoint(store, size, charters, past.log_key)
+    stated = parse_checkpoint(split_note(note)[0])
+    first, last = next(store.rows(0, 1)), next(store.rows(size - 1, size))
+    if stated.size != size:
+        msg = f"the head has {size} entries, and its checkpoint {stated.size}"
         raise CorruptLogError(msg)
     return Moment(
         ledger=first.event_id.hex(),
         origin=stated.origin,
-        note=head.note,
-        size=head.size,
+        note=note,
+        size=size,
         received_at=last.received_at,
-        charters=read_charters(store),
+        charters=charters,
     )
 
 

@@ -44,25 +44,37 @@ def _payload(row: Row) -> Payload:
 
 @contextmanager
 def open_report(
-    folder: Folder, store: Store, progress: Progress | None = None
+    folder: Folder,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    size: int | None = None,
 ) -> Iterator[Report]:
     """Give the rows of a ledger, its tables caught up with what the store has.
 
-    Where `projections.db` cannot be written, the tables are made in memory. Raises
+    With `size` they are the rows of the log's first `size` entries. Where
+    `projections.db` cannot be written, the tables are made in memory. Raises
     `UncheckableError` where it is damaged.
     """
-    with open_tables(folder, store, progress) as (tables, frozen):
+    with open_tables(folder, store, progress, size=size) as (tables, frozen):
         yield Report(tables, frozen, folder.blobs.get)
 
 
 @contextmanager
 def open_tables(
-    folder: Folder, store: Store, progress: Progress | None = None
+    folder: Folder,
+    store: Store,
+    progress: Progress | None = None,
+    *,
+    size: int | None = None,
 ) -> Iterator[tuple[Tables, Frozen]]:
-    """Give the tables of a ledger as `open_report` does, and what the log froze."""
+    """Give the tables of a ledger as `open_report` does, and what the log froze.
+
+    Those of a `size` are made in memory: `projections.db` is neither read nor written.
+    """
     try:
-        with closing(_open_tables(folder)) as tables:
-            fold = Fold(tables, StoredPayloads(store))
+        with closing(_open_tables(folder) if size is None else Tables()) as tables:
+            fold = Fold(tables, StoredPayloads(store, size))
             fold.catch_up(progress)
             yield tables, fold.frozen
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:

@@ -65,7 +65,9 @@ GROUND_FLOOR = {
         "schema",
         "store",
     ),
-    "the log": ("replay", "writer", "signatures", "envelope", "log"),
+    "the log": (
+        *("replay", "writer", "signatures", "envelope", "checkpoint_past", "log"),
+    ),
     "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts", "draft_alone"),
 }
 FLOORS = [f"ledger.{name}" for floor in GROUND_FLOOR.values() for name in floor]
