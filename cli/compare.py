@@ -8,7 +8,8 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.options import Json, LedgerDir, OneSuite, several
+from ledger.cli.options import At, AtLook, Json, LedgerDir, OneSuite, several
+from ledger.cli.past import moment, report_at
 from ledger.cli.rows_table import shown
 from ledger.cli.standing import standing
 
@@ -45,6 +46,8 @@ def compare(
     suite: OneSuite = None,
     slot: Slot = None,
     by: By = None,
+    at: At = None,
+    look: AtLook = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -58,24 +61,22 @@ def compare(
     For example:
       ledger compare piper-native past-pass-rate --ledger demo
       ledger compare piper-native piper-calibrated --by tag:repo --json
+      ledger compare piper-native past-pass-rate --ledger demo --look 10
     """
     from ledger.projections.comparison import compared
-    from ledger.projections.stored import open_report
 
     with reading(ledger) as (folder, reader):
-        name = standing(reader).having(suite, one, other)
-        counted = render.Progress("events folded", reader.events.size())
-        with open_report(
-            folder, reader.store, lambda done: counted.step(done, done)
-        ) as report:
-            counted.close()
+        named = standing(reader).having(suite, one, other) if at is None else None
+        then = moment(reader, at, look, [named] if named else ())
+        name = named or then.standing.having(suite, one, other)
+        with report_at(folder, reader, then.size) as report:
             field = report.field(name)
             found = list(compared(field, one, other, slot=slot, by=several(by)))
     if as_json:
         render.json_line(found)
         return
-    for at, each in enumerate(found):
-        if at:
+    for place, each in enumerate(found):
+        if place:
             render.line("")
         _print(each)
 

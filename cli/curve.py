@@ -7,7 +7,8 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.options import Json, LedgerDir, OneSuite, several
+from ledger.cli.options import At, AtLook, Json, LedgerDir, OneSuite, several
+from ledger.cli.past import moment, report_at
 from ledger.cli.rows_table import shown
 from ledger.cli.standing import standing
 
@@ -40,6 +41,8 @@ def curve(
     suite: OneSuite = None,
     slot: Slot = None,
     by: By = None,
+    at: At = None,
+    look: AtLook = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -52,19 +55,17 @@ def curve(
     For example:
       ledger curve piper-native --ledger demo
       ledger curve piper-native --by tag:repo --json
+      ledger curve piper-native --ledger demo --look 10
     """
     from ledger.projections.curving import curve as drawn
     from ledger.projections.inferred import Inference
-    from ledger.projections.stored import open_report
     from ledger.projections.subjects import subjects
 
     with reading(ledger) as (folder, reader):
-        name = standing(reader).having(suite, forecaster)
-        counted = render.Progress("events folded", reader.events.size())
-        with open_report(
-            folder, reader.store, lambda done: counted.step(done, done)
-        ) as report:
-            counted.close()
+        named = standing(reader).having(suite, forecaster) if at is None else None
+        then = moment(reader, at, look, [named] if named else ())
+        name = named or then.standing.having(suite, forecaster)
+        with report_at(folder, reader, then.size) as report:
             field = report.field(name)
             inference = Inference(field.board.suite.manifest)
             found = [
@@ -75,8 +76,8 @@ def curve(
     if as_json:
         render.json_line(found)
         return
-    for at, each in enumerate(found):
-        if at:
+    for place, each in enumerate(found):
+        if place:
             render.line("")
         _print(each)
 

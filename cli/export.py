@@ -1,21 +1,24 @@
 """`ledger export`: a bundle of rows that others can recompute."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ledger.cli import render
-from ledger.cli.context import KeyRing, keys_folder, reading
+from ledger.cli.context import LOG_KEY_LOST, KeyRing, keys_folder, reading
 from ledger.cli.export_rows import BUNDLE, FORMATS, export_rows
-from ledger.cli.options import Json, KeysFolder, LedgerDir, several
-from ledger.cli.standing import standing
+from ledger.cli.options import At, AtLook, Json, KeysFolder, LedgerDir, several
+from ledger.cli.past import moment
+from ledger.cli.standing import Standing
 from ledger.durable import lock
 from ledger.errors import RefusedError, UsageError
 from ledger.folder import Folder
+from ledger.keys.keyfile import read_key
 from ledger.keys.signing import SignerKey
 from ledger.log import Reader
 from ledger.store import open_store
@@ -102,6 +105,8 @@ def export(
     form: Format = BUNDLE,
     board: Board = None,
     authors: Evaluators = None,
+    at: At = None,
+    look: AtLook = None,
     keys_at: KeysFolder = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
@@ -110,12 +115,13 @@ def export(
 
     It holds the rows as JSON, CSV and Parquet, every forecast, the files that suites
     pin, and a manifest with the checkpoint that all of it was computed at, signed by an
-    evaluator. The same head of the log gives the same bytes.
+    evaluator. The same size of the log gives the same bytes, also long after (--at).
 
     For example:
       ledger export bundle --ledger demo
       ledger export bundle --ledger demo --suite piper-self@v1 --slot initial --slot final
       ledger verify bundle --ledger demo
+      ledger export look-10 --ledger demo --suite piper-self@v1 --look 10
       ledger export board.json --format targetspace --suite targetspace@v1
     """
     if form not in FORMATS:
@@ -129,46 +135,76 @@ def export(
             slots=slots or (),
             by=several(by),
             board=board,
+            at=at,
+            look=look,
         )
         return
     if board is not None:
         msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
         raise UsageError(msg)
-    # Imported here: polars takes longer to import than most commands to run.
-    from ledger.projections.export import write_bundle
-
-    kept = []
-    with reading(ledger) as (folder, reader), _progress(reader) as step:
+    with reading(ledger) as (folder, reader):
+        then = moment(reader, at, look, suites or ())
         ring = KeyRing(keys_folder(folder, keys_at))
-        written = write_bundle(
+        written, is_kept = _bundle(
             Path(target),
-            reader.store,
-            blobs=folder.blobs.get,
-            signers=_signers(reader, ring, authors or []),
-            keep=lambda size, note: kept.append(_keep(folder, size, note)),
-            suites=suites or None,
+            folder,
+            reader,
+            then.size,
+            signers=_signers(then.standing, ring, authors or []),
+            suites=[then.suite] if then.suite else suites,
             slots=slots or (),
             by=several(by),
+        )
+    _tell(target, written, is_kept=is_kept, as_json=as_json)
+
+
+def _bundle(
+    target: Path,
+    folder: Folder,
+    reader: Reader,
+    size: int | None,
+    *,
+    signers: list[SignerKey],
+    suites: list[str] | None,
+    slots: Sequence[str],
+    by: Sequence[str],
+) -> tuple["Written", bool]:
+    """Write a bundle of the log now, or of a size; tell whether its checkpoint is kept."""
+    # Imported here: polars takes longer to import than most commands to run.
+    from ledger.projections.export import Past, write_bundle
+
+    kept = []
+    log_key = partial(read_key, folder.log_key, LOG_KEY_LOST)
+    with _progress(size or reader.events.size()) as step:
+        written = write_bundle(
+            target,
+            reader.store,
+            blobs=folder.blobs.get,
+            signers=signers,
+            keep=lambda size, note: kept.append(_keep(folder, size, note)),
+            suites=suites or None,
+            slots=slots,
+            by=by,
+            past=None if size is None else Past(size=size, log_key=log_key),
             progress=lambda done: step.step(done, done),
         )
-    _tell(target, written, is_kept=all(kept), as_json=as_json)
+    return written, all(kept)
 
 
 @contextmanager
-def _progress(reader: Reader) -> Iterator[render.Progress]:
-    shown = render.Progress("events folded", reader.events.size())
+def _progress(size: int) -> Iterator[render.Progress]:
+    shown = render.Progress("events folded", size)
     try:
         yield shown
     finally:
         shown.close()
 
 
-def _signers(reader: Reader, ring: KeyRing, names: list[str]) -> list[SignerKey]:
+def _signers(then: Standing, ring: KeyRing, names: list[str]) -> list[SignerKey]:
     """Return the keys that were named, or that of the only evaluator at hand."""
     if names:
         return [ring.require(name) for name in dict.fromkeys(names)]
-    roles = standing(reader).roles
-    evaluators = [name for name, role in roles.items() if role == "evaluator"]
+    evaluators = [name for name, role in then.roles.items() if role == "evaluator"]
     at_hand = [name for name in evaluators if name in ring]
     if len(at_hand) > 1:
         msg = f"{' and '.join(at_hand)} could sign: say who with --as NAME"

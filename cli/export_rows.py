@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ledger.canonical import encode
 from ledger.cli import render
 from ledger.cli.context import reading
-from ledger.cli.standing import Standing, standing
+from ledger.cli.past import moment, report_at
+from ledger.cli.standing import Standing
 from ledger.errors import UsageError
 from ledger.suite_table import listed
 from ledger.unseen import json_text
@@ -32,27 +33,27 @@ def export_rows(
     slots: Sequence[str],
     by: Sequence[str],
     board: str | None = None,
+    at: int | None = None,
+    look: int | None = None,
 ) -> None:
     """Write rows to the new file `target`, or to stdout where that is `-`.
 
-    `board` is the file of a list: then those rows are written, and no others. Raises `UsageError` for a file that exists, and for suites, slots and groupings that
-    do not; a leaderboard is of one suite version.
+    `board` is the file of a list: then those rows are written, and no others. They are
+    those of the log now, of its first `at` entries, or of a suite's `look`. Raises
+    `UsageError` for a file that exists, and for suites, slots and groupings that do
+    not; a leaderboard is of one suite version.
     """
     if target != _STDOUT and Path(target).exists():
         raise UsageError(
             f"{target} exists: nothing is written over, choose another name"
         )
-    from ledger.projections.stored import open_report
-
     with reading(ledger) as (folder, reader):
         wanted = None if board is None else _listed(board)
         named = suites if wanted is None else [each.suite for each in wanted]
-        names = _suites(standing(reader), named, one_only=form == TARGETSPACE)
-        counted = render.Progress("events folded", reader.events.size())
-        with open_report(
-            folder, reader.store, lambda done: counted.step(done, done)
-        ) as report:
-            counted.close()
+        then = moment(reader, at, look, named)
+        meant = [then.suite] if then.suite else named
+        names = _suites(then.standing, meant, one_only=form == TARGETSPACE)
+        with report_at(folder, reader, then.size) as report:
             if wanted is None:
                 found = [
                     row

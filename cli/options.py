@@ -53,6 +53,25 @@ OneSuite = Annotated[
     str | None,
     typer.Option("--suite", metavar="NAME@vN", help="The suite version, if several."),
 ]
+# Of a command that can be asked for the numbers of an earlier day.
+At = Annotated[
+    int | None,
+    typer.Option(
+        "--at",
+        metavar="SIZE",
+        help="As it was when the log had SIZE entries.",
+        show_default=False,
+    ),
+]
+AtLook = Annotated[
+    int | None,
+    typer.Option(
+        "--look",
+        metavar="N",
+        help="As it was when a suite's look at N resolved units fell due.",
+        show_default=False,
+    ),
+]
 
 
 def several(values: list[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """`ledger rows`: the scores, with what they stand on."""
 
 from itertools import groupby
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,11 +9,15 @@ from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.explain import print_explained
 from ledger.cli.fronts import print_fronts
-from ledger.cli.options import Json, LedgerDir, several
+from ledger.cli.options import At, AtLook, Json, LedgerDir, several
+from ledger.cli.past import moment, report_at
 from ledger.cli.rows_table import print_rows
-from ledger.cli.standing import Standing, standing
+from ledger.cli.standing import Standing
 from ledger.errors import UsageError
 from ledger.suite_table import nearest
+
+if TYPE_CHECKING:
+    from ledger.projections.report import Report
 
 _TAG = "tag:"
 
@@ -76,6 +80,8 @@ def rows(
     part: Slice = None,
     explain: Explain = None,
     front: Front = None,
+    at: At = None,
+    look: AtLook = None,
     ledger: LedgerDir = None,
     as_json: Json = False,
 ) -> None:
@@ -83,13 +89,15 @@ def rows(
 
     Skill over R1 and R2 is in bits, with its interval where there is one; the other is
     relative to the suite's frozen baseline. Credit is what the four bars allow.
-    With --json: one array of rows, as docs/rows.md describes them.
+    Between two looks of a suite they are off_look, good for no claim: --look N has those
+    of look N. With --json: one array of rows, as docs/rows.md describes them.
 
     For example:
       ledger rows --ledger demo
       ledger rows --ledger demo --suite piper-self@v1 --slot final --by tag:repo
       ledger rows --ledger demo --explain bss_frozen --forecaster piper-native
       ledger rows --ledger demo --front brier --front auroc
+      ledger rows --ledger demo --suite piper-self@v1 --look 10
     """
     from ledger.projections.explaining import entry_of, explained
     from ledger.projections.fronts import columns_of, fronts
@@ -98,11 +106,17 @@ def rows(
         entry_of(explain)
     columns = columns_of(several(front))
     groupings = [*several(by), *([_grouping(part)] if part else ())]
-    found, waiting, stolen = _read(ledger, suite, forecaster, slot, groupings)
+    with reading(ledger) as (folder, reader):
+        then = moment(reader, at, look, [suite] if suite else ())
+        suite = then.suite or (suite and then.standing.meant(suite))
+        _require_tags(groupings, then.standing, suite)
+        with report_at(folder, reader, then.size) as report:
+            found = report.rows(
+                suite=suite, forecaster=forecaster, slot=slot, by=groupings
+            )
+            uncounted = _uncounted(report, found)
     if part is not None:
-        found = [row for row in found if row["slice"] == part]
-        if not found:
-            render.note(f"no unit that is counted has {part}")
+        found = _of_slice(found, part)
     if explain is not None:
         said = explained(explain, found)
         render.json_line(said) if as_json else print_explained(said)
@@ -115,59 +129,46 @@ def rows(
         render.note("no rows: no suite is frozen here yet, or nothing is so called")
     else:
         print_rows(found)
-        _tell_waiting(waiting)
-        _tell_stolen(stolen)
+        for each in uncounted:
+            render.note(each)
 
 
-def _read(
-    ledger: str | None,
-    suite: str | None,
-    forecaster: str | None,
-    slot: str | None,
-    groupings: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, int], dict[str, int]]:
-    """Return the rows, and how many units of each suite they do not count.
+def _of_slice(found: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:
+    chosen = [row for row in found if row["slice"] == part]
+    if not chosen:
+        render.note(f"no unit that is counted has {part}")
+    return chosen
+
+
+def _uncounted(report: "Report", found: list[dict[str, Any]]) -> list[str]:
+    """Return how many units the rows of each suite do not count, a sentence each.
 
     First those that are not counted yet, then those that only thieves opened.
     """
     from ledger.projections.agenda import stolen, undeclared
-    from ledger.projections.stored import open_report
 
-    with reading(ledger) as (folder, reader):
-        frozen = standing(reader)
-        suite = None if suite is None else frozen.meant(suite)
-        _require_tags(groupings, frozen, suite)
-        size = reader.events.size()
-        counted = render.Progress("events folded", size)
-        with open_report(
-            folder, reader.store, lambda done: counted.step(done, done)
-        ) as report:
-            counted.close()
-            found = report.rows(
-                suite=suite, forecaster=forecaster, slot=slot, by=groupings
-            )
-            waiting = {
-                name: undeclared(report.tables.connection, name, of_suite["as_of"])
-                for name, (of_suite, *_) in groupby(found, lambda row: row["suite"])
-            }
-            never = {name: stolen(report.tables.connection, name) for name in waiting}
-    return found, waiting, never
+    connection = report.tables.connection
+    as_of = {
+        name: of_suite["as_of"]
+        for name, (of_suite, *_) in groupby(found, lambda row: row["suite"])
+    }
+    waiting = {name: undeclared(connection, name, when) for name, when in as_of.items()}
+    never = {name: stolen(connection, name) for name in as_of}
+    return [
+        *(_waiting(name, count) for name, count in waiting.items() if count),
+        *(_stolen(name, count) for name, count in never.items() if count),
+    ]
 
 
-def _tell_waiting(waiting: dict[str, int]) -> None:
-    for name, count in waiting.items():
-        if not count:
-            continue
-        units = "1 unit is" if count == 1 else f"{count:,} units are"
-        cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
-        render.note(f"{name}: {units} not counted yet: {cutoff} after as_of")
+def _waiting(name: str, count: int) -> str:
+    units = "1 unit is" if count == 1 else f"{count:,} units are"
+    cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
+    return f"{name}: {units} not counted yet: {cutoff} after as_of"
 
 
-def _tell_stolen(stolen: dict[str, int]) -> None:
-    for name, count in stolen.items():
-        if count:
-            units = "1 unit is" if count == 1 else f"{count:,} units are"
-            render.note(f"{name}: {units} not counted: opened by compromised keys only")
+def _stolen(name: str, count: int) -> str:
+    units = "1 unit is" if count == 1 else f"{count:,} units are"
+    return f"{name}: {units} not counted: opened by compromised keys only"
 
 
 def _grouping(part: str) -> str:

@@ -22,11 +22,15 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """The charter in force with its version, and all suites in the order of the log."""
+    """The charter in force with its version, and all suites in the order of the log.
+
+    With `size` they are those of the log's first `size` entries.
+    """
 
     charter: CharterManifest
     version: str
     suites: dict[str, Frozen]
+    size: int | None = None
 
     def is_superseded(self, suite: str) -> bool:
         """Tell whether a later version of a frozen suite is in force."""
@@ -43,8 +47,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             return max(versions, key=lambda each: parse_version(each)[1])
         near = nearest(name, self.suites)
         known = listed(self.suites, last="and") if self.suites else "none"
-        hint = f"did you mean {near}?" if near else f"frozen here: {known}"
-        msg = f"{name!r} was never frozen here: {hint}"
+        where = "here" if self.size is None else f"in the first {self.size} entries"
+        hint = f"did you mean {near}?" if near else f"frozen {where}: {known}"
+        never = "never" if self.size is None else "not"
+        msg = f"{name!r} was {never} frozen {where}: {hint}"
         raise UsageError(msg)
 
     def having(self, stated: str | None, *competitors: str) -> str:
@@ -76,10 +82,15 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         return {each.name: each.role for each in self.charter.principals}
 
 
-def standing(reader: Reader) -> Standing:
-    """Return what the log has frozen; raise `CorruptLogError` for one without charter."""
+def standing(reader: Reader, size: int | None = None) -> Standing:
+    """Return what the log has frozen, or what its first `size` entries have.
+
+    Raises `CorruptLogError` for a log without charter.
+    """
     charter, version, suites = None, "", {}
     for entry in _frozen(reader):
+        if size is not None and entry.seq >= size:
+            break
         event = entry.event
         assert isinstance(event, SuiteFrozen)
         if isinstance(event.manifest, CharterManifest):
@@ -89,7 +100,7 @@ def standing(reader: Reader) -> Standing:
     if charter is None:
         msg = "the log has no charter: entry 0 must be one"
         raise CorruptLogError(msg)
-    return Standing(charter=charter, version=version, suites=suites)
+    return Standing(charter=charter, version=version, suites=suites, size=size)
 
 
 def _frozen(reader: Reader) -> Iterator[Recorded]:

@@ -16,7 +16,8 @@ LABELS = {
     "exploratory": "the suite is exploratory, or the slice is undeclared or has fewer "
     "scored units than `statistics.min_slice`",
     "undeclared_slot": "the slot is not the suite's headline",
-    "off_look": "results are due at other numbers of resolved units: `look` has which",
+    "off_look": "results are due at other numbers of resolved units: `look` has which, "
+    "and `--look N` shows the rows of one that was reached",
     TRAIN: "units of it are there to train on: no evidence of skill",
     TUNE: "units of it are there to tune on: no evidence of skill",
     HOLDOUT: "the split is a holdout, and nothing shows that it was tuned on",

@@ -80,5 +80,7 @@ def _row(listed: Listed, rows_of: RowsOf) -> Row:
     reasons = in_the_way(found["labels"])
     if reasons:
         msg = f"no leaderboard takes the row of {listed}: it is {', '.join(reasons)}"
+        if "off_look" in reasons:
+            msg = f"{msg}; --look N takes the rows of a look that was reached"
         raise UsageError(msg)
     return found

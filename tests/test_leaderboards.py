@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -147,3 +148,45 @@ def test_a_list_that_is_not_there_is_named(console: Console) -> None:
         2,
         True,
     )
+
+
+# --- After a look ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def later(console: Console, tmp_path_factory: pytest.TempPathFactory) -> Console:
+    """Return the same ledger with one resolved unit more: past the look at two."""
+    home = tmp_path_factory.mktemp("later")
+    copytree(console.ledger, home / "ledger")
+    later = Console(home)
+    asked = ("--cutoff", "+1s", "--resolve-by", "+24h", "--acceptance", BAR)
+    for words in (
+        ("resolve", "--status", "PENDING", "--id", "d-3", *asked),
+        ("seal", "--id", "d-3", "-p", "0.8"),
+    ):
+        assert later.here(*words).code == 0
+    time.sleep(1)
+    assert later.here("resolve", "--id", "d-3", "--outcome", "pass").code == 0
+    return later
+
+
+@pytest.mark.parametrize("form", ["rows", "targetspace", "metrics"])
+def test_after_a_look_no_board_takes_a_row_but_that_of_the_look(
+    console: Console, later: Console, tmp_path: Path, form: str
+) -> None:
+    words = ("export", "-", "--format", form, "--leaderboard", board(tmp_path))
+    shown = later.here(*words)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert "it is off_look; --look N takes the rows of a look" in shown.stderr
+    assert later.here(*words, "--look", 2).stdout == console.here(*words).stdout != ""
+
+
+def test_a_look_is_of_one_suite_whatever_a_list_says(
+    later: Console, tmp_path: Path
+) -> None:
+    path = board(tmp_path)
+    with Path(path).open("a") as file:
+        file.write("[[rows]]\nsuite = 'other@v1'\nforecaster = 'native'\n")
+    words = ("export", "-", "--format", "rows", "--leaderboard", path, "--look", 2)
+    shown = later.here(*words)
+    assert (shown.code, "'other@v1' was never frozen here" in shown.stderr) == (2, True)
