@@ -48,6 +48,7 @@ def moment(
         found = standing(reader)
         name = _only(found, suites)
         size = _due_at(reader, found, name, look, now)
+        render.note(f"look {look} of {name} fell due at {size} entries, of {now} now")
         return Moment(size=size, standing=standing(reader, size), suite=name)
     if at is not None and not 1 <= at <= now:
         raise UsageError(

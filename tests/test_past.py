@@ -106,7 +106,8 @@ def test_at_a_look_a_command_prints_what_it_printed_when_that_fell_due(
 ) -> None:
     then = asked(console, kept.copies / str(DUE[look]), *words)
     now = asked(console, kept.folder.path, *words, "--look", look)
-    assert (now.code, now.stdout, now.stderr) == (0, then.stdout, then.stderr)
+    said = f"look {look} of workshop@v1 fell due at {DUE[look]} entries, of 12 now\n"
+    assert (now.code, now.stdout, now.stderr) == (0, then.stdout, said + then.stderr)
 
 
 @pytest.mark.parametrize("words", [("--at", SIZE), ("--look", 2)])
@@ -309,6 +310,19 @@ def test_any_other_is_signed_by_the_logs_key_as_it_was_then(
 def test_a_key_that_was_not_the_logs_signs_no_checkpoint(kept: Kept, size: int) -> None:
     with pytest.raises(UncheckableError, match="the log's key was another one"):
         checkpoint(kept, size, lambda: key_of("somebody"))
+
+
+def test_a_rotated_key_signs_what_came_since_and_nothing_before(
+    console: Console, tmp_path: Path
+) -> None:
+    console.found().frozen()
+    assert console.here("keys", "rotate-log").code == 0
+    assert console.frozen("another").here("status").code == 0
+    before = console.here("export", tmp_path / "before", "--at", 2)
+    assert before.code == 3
+    assert "the log's key was another one then (example.org/test+" in before.stderr
+    assert console.here("export", tmp_path / "since", "--at", 3).code == 0
+    assert console.here("verify", tmp_path / "since").code == 0
 
 
 def test_without_the_logs_key_the_refusal_names_what_was_kept(
