@@ -50,18 +50,25 @@ class Rounds:
                             break
             if self.trouble is not None or not watched:
                 await asyncio.sleep(LOOK_SECONDS)
-            yield True
+                yield True
 
     async def _told(self, watched: set[Path]) -> AsyncGenerator[bool, None]:
-        """Yield what the system tells of some folders until it fails."""
-        # Before the first word nobody knows what happened while nobody listened.
-        was_heard = False
+        """Yield what the system tells of some folders until it fails, the first at once."""
         try:
             async with aclosing(_changes(watched)) as told:
-                async for changes in told:
-                    self._note(None)
-                    yield bool(changes) or not was_heard
-                    was_heard = True
+                coming = asyncio.ensure_future(anext(told))
+                try:
+                    await asyncio.sleep(0)  # Now it listens.
+                    # Nobody knows what happened while nobody listened.
+                    yield True
+                    while True:
+                        changes = await coming
+                        coming = asyncio.ensure_future(anext(told))
+                        self._note(None)
+                        yield bool(changes)
+                finally:
+                    coming.cancel()
+                    await asyncio.wait((coming,))
         except Exception as fault:  # noqa: BLE001 - whatever it is, the rounds go on
             self._note(
                 f"the system tells of no changes ({type(fault).__name__}: {fault}): "
@@ -86,5 +93,4 @@ def _changes(watched: set[Path]) -> AsyncGenerator[set[tuple[Change, str]], None
         step=_DEBOUNCE_MS // 2,
         rust_timeout=LOOK_SECONDS * _MILLISECONDS,
         yield_on_timeout=True,
-        raise_interrupt=False,
     )
