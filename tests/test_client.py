@@ -2,13 +2,16 @@
 
 import asyncio
 import fcntl
+import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ledger.daemon import client as client_module
 from ledger.daemon import client_async
 from ledger.daemon.client import Client, connect
 from ledger.errors import (
@@ -355,6 +358,42 @@ def test_the_daemon_of_another_ledger_is_not_taken_for_this_one(
         environment = {"LEDGER_SOCKET": str(tmp_path / "s")}
         with client_of(alone, environment=environment) as client:
             assert client.status()["ledger"] == alone.ledger_id
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_who_listens_and_never_answers_is_this_daemon_where_the_lock_is_taken(
+    alone: Stage, monkeypatch: pytest.MonkeyPatch, *, is_locked: bool
+) -> None:
+    monkeypatch.setattr(client_module, "_PING_SECONDS", 0.2)
+    with (
+        (alone.ledger / "lock").open("ab") as file,
+        fake_daemon(alone.ledger / "agent.sock", None),
+    ):
+        if is_locked:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with pytest.raises(UncheckableError, match=r"did not answer in 0\.2 s"):
+                client_of(alone)
+        else:
+            with client_of(alone) as client:
+                assert client.status()["ledger"] == alone.ledger_id
+    (alone.ledger / "agent.sock").unlink()
+
+
+def test_a_full_queue_of_those_to_be_admitted_is_waited_for(
+    alone: Stage, tmp_path: Path
+) -> None:
+    """Nobody accepts, and the system takes no more connections."""
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listener, ExitStack() as held:
+        listener.bind(path)
+        listener.listen(0)
+        with suppress(BlockingIOError):
+            while True:
+                caller = held.enter_context(socket.socket(socket.AF_UNIX))
+                caller.settimeout(0)
+                caller.connect(path)
+        with pytest.raises(UncheckableError, match="too many clients wait"):
+            client_of(alone, socket=path, timeout=0.2)
 
 
 def test_without_a_daemon_the_lock_of_another_writer_is_respected(alone: Stage) -> None:
