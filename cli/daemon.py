@@ -216,7 +216,7 @@ def status(
 
     folder = find_ledger(ledger)
     sockets = sockets_of(folder, socket, os.environ)
-    caller, _ = reached(folder, sockets, seconds=_ANSWER_SECONDS)
+    caller, _ = reached(folder, sockets, seconds=_ANSWER_SECONDS, is_any_side=True)
     with closing(caller):
         found = caller.ask("status")
     if prometheus:

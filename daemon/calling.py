@@ -18,7 +18,7 @@ from ledger.daemon.calling_wire import (
 from ledger.daemon.listening import places
 from ledger.daemon.protocol import BUSY
 from ledger.daemon.settings import read_settings
-from ledger.daemon.sockets import EVALUATOR, SIDES, candidates
+from ledger.daemon.sockets import AGENT, EVALUATOR, SIDES, candidates
 from ledger.errors import UncheckableError
 from ledger.folder import Folder
 
@@ -131,13 +131,15 @@ def reached(
     *,
     seconds: float,
     busy_seconds: float | None = None,
+    is_any_side: bool = False,
 ) -> tuple[Caller, dict[str, Any]]:
     """Return a connection to this ledger's daemon, and how it greeted.
 
     All sockets together may take so many `seconds` to answer, and so many to let a
-    client in (as many, where that is not stated). Raises `BusyError` where the daemon
-    lets nobody in, `SilentError` where one listens and does not answer, and else
-    `UncheckableError` where none does, or only that of another ledger.
+    client in (as many, where that is not stated). Where the evaluator's is crowded, the
+    agents' socket will do for `is_any_side` alone: it takes forecasts only. Raises
+    `BusyError` where the daemon lets nobody in, `SilentError` where one listens and does
+    not answer, and else `UncheckableError` where none does, or only another ledger's.
     """
     began = monotonic_seconds()
     patient_until = began + (seconds if busy_seconds is None else busy_seconds)
@@ -157,10 +159,11 @@ def reached(
                 there = there or error
             tried.append(str(error) if Path(path).exists() else f"{path} is not there")
             continue
-        if greeting["ledger"] == ledger:
+        if greeting["ledger"] != ledger:
+            tried.append(f"{path} is that of ledger {greeting['ledger'][:12]}…")
+        elif is_any_side or there is None or greeting.get("side") != AGENT:
             return caller, greeting
         caller.close()
-        tried.append(f"{path} is that of ledger {greeting['ledger'][:12]}…")
     if there is not None:
         raise there
     msg = f"no daemon answers for {folder.path}: {'; '.join(tried)}: `ledger daemon start --ledger {folder.path}`"

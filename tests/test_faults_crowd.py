@@ -124,6 +124,10 @@ def test_the_status_comes_by_the_other_socket_where_that_has_room(crowd: Crowd) 
     shown = crowd.take("evaluator").here("daemon", "status", "--json")
     assert shown.code == 0, shown.stderr
     assert shown.objects[0]["side"] == "agent"
+    # It takes forecasts only: for what a command writes it is no way.
+    shown = crowd.here("keys", "add", "forecaster:rival")
+    assert shown.code == 3
+    assert "2 clients are connected" in shown.stderr
 
 
 def test_it_can_be_stopped_all_the_same(crowd: Crowd) -> None:
