@@ -41,7 +41,7 @@ def export_rows(
     `board` is the file of a list: then those rows are written, and no others. They are
     those of the log now, of its first `at` entries, or of a suite's `look`. Raises
     `UsageError` for a file that exists, and for suites, slots and groupings that do
-    not; a leaderboard is of one suite version.
+    not; a leaderboard is of one suite version, and takes no slice from a list.
     """
     if target != _STDOUT and Path(target).exists():
         raise UsageError(
@@ -49,6 +49,8 @@ def export_rows(
         )
     with reading(ledger) as (folder, reader):
         wanted = None if board is None else _listed(board)
+        if form == TARGETSPACE:
+            _require_whole(wanted or [])
         named = suites if wanted is None else [each.suite for each in wanted]
         then = moment(reader, at, look, named)
         meant = [then.suite] if then.suite else named
@@ -75,6 +77,17 @@ def _listed(board: str) -> "list[Listed]":
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the list {board} cannot be read: {error}") from error
     return read_list(text, board)
+
+
+def _require_whole(wanted: "list[Listed]") -> None:
+    """Refuse a row of a slice: a TargetSpace leaderboard cannot say of which it is."""
+    sliced = next((each for each in wanted if each.slice is not None), None)
+    if sliced is not None:
+        msg = (
+            f"a TargetSpace leaderboard has no column for the slice of {sliced}: take "
+            "that row off the list, or --format rows"
+        )
+        raise UsageError(msg)
 
 
 def _on_board(report: "Report", wanted: "list[Listed]") -> Rows:

@@ -5,11 +5,12 @@ float is on the way here either. Its columns do not agree in their units (the lo
 is in nats, skill in bits, Brier the sum over all answers), so that the file says which
 unit each has. A row of one horizon or of all, over everything; slices have no place.
 
-A rank is a claim: only rows that a leaderboard would take have one. The others stand
-below them, their labels in the notes.
+A rank is a claim, and is among rows of one tier of evidence and one horizon: only rows
+that a leaderboard would take, and that passed what the definition subjects them to, have
+one. The others stand below them, and their notes say why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -34,52 +35,77 @@ UNITS = {
 }
 _WARNING = "Synthetic demo only. Not empirical results."
 _SOTA = (
-    "Highest skill vs R2, subject to calibration pass and permutation pass, within an "
+    "Highest skill vs R2, subject to calibration {passed} and permutation pass, within an "
     "evidence tier, task set and horizon."
 )
+_PASS, _WARN = "pass", "warn"
+_WARN_ALLOWED = "pass or, as this suite allows, warn"
 _RANKED = (
-    "Rows that a leaderboard takes: neither a baseline nor an oracle, with a skill vs R2, "
-    "and without a label that makes them unofficial."
+    "Rows that a leaderboard takes: neither a baseline nor an oracle, with calibration "
+    "{passed}, permutation pass and a skill vs R2 over all scored units, and without a "
+    "label that makes them unofficial. Ranks are among rows of one tier and horizon; "
+    "equal skills share one. Notes say which layer a system is, and why it has no rank."
 )
 _TIERS = tuple(f"L{number}" for number in range(6))
 # What the gates say, in the schema's words; anything else is not applicable.
-_CALIBRATION = {"pass": "pass", "warn": "warn", "fail": "fail"}
-_PERMUTATION = {"collapses": "pass", "survives": "fail"}
+_CALIBRATION = {_PASS: _PASS, _WARN: _WARN, "fail": "fail"}
+_COLLAPSES = "collapses"
+_PERMUTATION = {_COLLAPSES: _PASS, "survives": "fail"}
 _NOT_APPLICABLE = "n/a"
 _REFERENCE = ("baseline", "oracle")
 
 
 class Leaderboard(NamedTuple):
-    """A leaderboard as JSON, and the competitors that have no place in it, with why."""
+    """A leaderboard as JSON, and what has no place in it, with why."""
 
     text: bytes
     left_out: list[str]
 
 
+class _Place(NamedTuple):
+    """A row with its tier of evidence, and what keeps it from a rank."""
+
+    row: Row
+    tier: str
+    unranked: list[str]
+
+    @property
+    def peers(self) -> tuple[str, str]:
+        """Return what it shares with the rows that it is ranked among."""
+        return self.row["horizon"] or "", self.tier
+
+
 def leaderboard(manifest: SuiteManifest, rows: Sequence[Row]) -> Leaderboard:
-    """Return the rows of one suite version, the best skill against R2 first."""
+    """Return the rows of one suite version: ranked ones first, the best of each tier."""
     whole = [row for row in rows if row["slice"] is None]
     tiers = {each.name: _tier(manifest, each) for each in manifest.competitors}
-    shown = [row for row in whole if tiers[row["forecaster"]]]
-    shown.sort(key=_by_skill)
-    ranked = [row for row in shown if _is_ranked(row)]
-    entries = [
-        _entry(manifest, row, tiers[row["forecaster"]] or "", _rank(ranked, row))
-        for row in shown
+    shown = [
+        _Place(row, tier, list(_unranked(manifest, row)))
+        for row in whole
+        if (tier := tiers[row["forecaster"]]) is not None
     ]
-    left_out = [
-        f"{name} has no evidence tier from L0 to L5"
-        for name in dict.fromkeys(row["forecaster"] for row in whole)
-        if tiers[name] is None
-    ]
+    shown.sort(key=_order)
+    entries = [_entry(manifest, each, _rank(shown, each)) for each in shown]
     content = {"meta": _meta(manifest, whole), "rows": entries}
-    return Leaderboard(msgspec.json.format(json_text(content).encode()), left_out)
+    text = msgspec.json.format(json_text(content).encode())
+    return Leaderboard(text, list(_left_out(rows, tiers)))
+
+
+def _left_out(rows: Sequence[Row], tiers: dict[str, str | None]) -> Iterator[str]:
+    for name in dict.fromkeys(row["forecaster"] for row in rows):
+        if tiers[name] is None:
+            yield f"{name} has no evidence tier from L0 to L5"
+    sliced = sum(row["slice"] is not None for row in rows)
+    if sliced:
+        named = "1 row of a slice" if sliced == 1 else f"{sliced:,} rows of slices"
+        yield f"{named}: its schema has no column that says of which"
 
 
 def _meta(manifest: SuiteManifest, rows: Sequence[Row]) -> dict[str, Any]:
     as_of = max((row["as_of"] for row in rows), default="")
     warning = {"warning": _WARNING} if manifest.status == "synthetic_demo" else {}
     roles = {each.role: each.name for each in manifest.competitors if each.role}
+    passed = _WARN_ALLOWED if _allows_warn(manifest) else _PASS
     return {
         "benchmark_name": "TargetSpace",
         "protocol_version": PROTOCOL,
@@ -90,8 +116,8 @@ def _meta(manifest: SuiteManifest, rows: Sequence[Row]) -> dict[str, Any]:
         "generated_at": as_of,
         **warning,
         "reference_systems": {role.upper(): roles[role] for role in sorted(roles)},
-        "sota_definition": _SOTA,
-        "ranked": _RANKED,
+        "sota_definition": _SOTA.format(passed=passed),
+        "ranked": _RANKED.format(passed=passed),
         "suite": manifest.suite,
         "suite_hash": next((row["suite_hash"] for row in rows), ""),
         "scorer": next((row["scorer"] for row in rows), ""),
@@ -121,9 +147,29 @@ def _tier(manifest: SuiteManifest, competitor: Competitor) -> str | None:
     return max(used, default=None)
 
 
-def _is_ranked(row: Row) -> bool:
-    is_anchor = row["layer"] in _REFERENCE or row["role"] is not None
-    return not is_anchor and _skill(row) is not None and not in_the_way(row["labels"])
+def _allows_warn(manifest: SuiteManifest) -> bool:
+    return manifest.gates.four_bar.allow_calibration_warn
+
+
+def _unranked(manifest: SuiteManifest, row: Row) -> Iterator[str]:
+    """Yield why a row has no rank, in words; nothing for one that has."""
+    if row["layer"] in _REFERENCE:
+        yield f"layer is {row['layer']}"
+    elif row["role"] is not None:
+        yield f"role is {row['role']}"
+    skill, scored = row["scores"]["skill_vs_r2_bits"], row["counts"]["scored"]
+    if skill["value"] is None:
+        yield f"skill vs R2 is {skill['reason']}"
+    elif skill["n"] != scored:
+        yield f"skill vs R2 is over {skill['n']} of {scored} units"
+    calibration = row["gates"]["calibration"]["status"]
+    if calibration != _PASS and not (calibration == _WARN and _allows_warn(manifest)):
+        yield f"calibration is {calibration}"
+    permutation = row["gates"]["permutation"]["status"]
+    if permutation != _COLLAPSES:
+        yield f"permutation is {permutation}"
+    for label in in_the_way(row["labels"]):
+        yield f"it is {label}"
 
 
 def _skill(row: Row) -> Fraction | None:
@@ -131,31 +177,34 @@ def _skill(row: Row) -> Fraction | None:
     return None if value is None else Fraction(value)
 
 
-def _by_skill(row: Row) -> tuple[bool, bool, Fraction, str, str]:
-    skill = _skill(row)
-    named = (row["forecaster"], row["horizon"] or "")
-    return not _is_ranked(row), skill is None, -(skill or Fraction(0)), *named
+def _order(place: _Place) -> tuple[bool, str, str, bool, Fraction, str]:
+    skill = _skill(place.row)
+    by_skill = (skill is None, -(skill or Fraction(0)), place.row["forecaster"])
+    return bool(place.unranked), *place.peers, *by_skill
 
 
-def _rank(ranked: list[Row], row: Row) -> int | None:
-    """Return a row's place among the ranked ones of its horizon; None for others."""
-    peers = [each for each in ranked if each["horizon"] == row["horizon"]]
-    places = (at for at, each in enumerate(peers, start=1) if each is row)
-    return next(places, None)
+def _rank(shown: list[_Place], place: _Place) -> int | None:
+    """Return how many of a row's tier and horizon are better, and 1; None for others."""
+    if place.unranked:
+        return None
+    peers = [
+        _skill(each.row)
+        for each in shown
+        if not each.unranked and each.peers == place.peers
+    ]
+    own = _skill(place.row) or Fraction(0)
+    return 1 + sum(each is not None and each > own for each in peers)
 
 
-def _entry(
-    manifest: SuiteManifest, row: Row, tier: str, rank: int | None
-) -> dict[str, Any]:
+def _entry(manifest: SuiteManifest, place: _Place, rank: int | None) -> dict[str, Any]:
+    row = place.row
     scores, gates = row["scores"], row["gates"]
     permutation = gates["permutation"]
-    competitor = manifest.competitor(row["forecaster"])
-    assert competitor is not None, "a row is of a competitor of its suite"
     return {
         "rank": rank,
         "system_id": row["forecaster"],
         "system_name": _name(row),
-        "evidence_tier": tier,
+        "evidence_tier": place.tier,
         "task_set": manifest.suite,
         "horizon": row["horizon"] or _horizons(manifest),
         "n_participants": row["counts"]["targets"],
@@ -173,8 +222,17 @@ def _entry(
         "status": manifest.status,
         "verification_level": _verification(manifest),
         "date": row["as_of"][:10],
-        "notes": " ".join([f"credit={gates['credit']}", *row["labels"]]),
+        "notes": _notes(place),
     }
+
+
+def _notes(place: _Place) -> str:
+    """Return what no column says: the layer, so that nothing fitted passes for native."""
+    row = place.row
+    said = [f"layer={row['layer']}", f"slot={row['slot']}"]
+    said += [f"credit={row['gates']['credit']}", *row["labels"]]
+    why = f"; no rank: {', '.join(place.unranked)}" if place.unranked else ""
+    return f"{' '.join(said)}{why}"
 
 
 def _name(row: Row) -> str:

@@ -1,6 +1,7 @@
 """Rows in others' formats: TargetSpace's leaderboard and Piper's metric paths."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -151,31 +152,169 @@ def test_whoever_has_no_tier_is_left_out_and_told_of() -> None:
     assert shown["native-calibrated"]["evidence_tier"] == "L1"
 
 
-def ranks(*labels: str) -> dict[str, int | None]:
-    """Return the place of each system on the board of rows that have these labels."""
+Change = Callable[[Row], None]
+
+
+def changed(change: Change, system: str = "native") -> dict[str, dict[str, Any]]:
+    """Return a board of rows that passed their gates, that of one system changed."""
     history = tiered()
-    found = [{**each, "labels": list(labels)} for each in rows(history)]
+    found = rows(history)
+    for each in found:
+        each["labels"] = ["shared_custody", "few_clusters"]
+        each["gates"]["calibration"]["status"] = "pass"
+        each["gates"]["permutation"]["status"] = "collapses"
+        if each["forecaster"] == system:
+            change(each)
     shown = json.loads(leaderboard(history.manifest, found).text)["rows"]
-    return {each["system_id"]: each["rank"] for each in shown}
+    return {each["system_id"]: each for each in shown}
+
+
+def nothing(found: Row) -> None:
+    """Leave a row as it is."""
+
+
+def of_gate(gate: str, status: str) -> Change:
+    return lambda found: found["gates"][gate].update(status=status)
+
+
+def of_skill(**measure: Any) -> Change:
+    return lambda found: found["scores"]["skill_vs_r2_bits"].update(measure)
+
+
+def of_row(**fields: Any) -> Change:
+    return lambda found: found.update(fields)
 
 
 def test_baselines_are_shown_without_a_rank() -> None:
-    found = ranks("shared_custody", "few_clusters")
-    assert {found.pop("native"), found.pop("native-calibrated")} == {1, 2}
-    assert found == {"past-rate": None, "own-routine": None}
+    shown = changed(nothing)
+    found = {name: each["rank"] for name, each in shown.items()}
+    assert found == {
+        "native": 1,
+        "native-calibrated": 1,
+        "past-rate": None,
+        "own-routine": None,
+    }
+    assert "no rank: layer is baseline" in shown["past-rate"]["notes"]
+    assert "no rank" not in shown["native"]["notes"]
 
 
-@pytest.mark.parametrize("label", UNOFFICIAL)
-def test_what_no_board_takes_is_shown_without_a_rank(label: str) -> None:
-    found = ranks("few_clusters", label)
-    assert set(found) == {"native", "native-calibrated", "past-rate", "own-routine"}
-    assert set(found.values()) == {None}
+UNRANKED: dict[str, tuple[Change, str]] = {
+    "a calibration that fails": (of_gate("calibration", "fail"), "calibration is fail"),
+    "too little to judge it": (
+        of_gate("calibration", "insufficient"),
+        "calibration is insufficient",
+    ),
+    "skill on the wrong target": (
+        of_gate("permutation", "survives"),
+        "permutation is survives",
+    ),
+    "targets too few to tell": (
+        of_gate("permutation", "insufficient"),
+        "permutation is insufficient",
+    ),
+    "a skill over some units": (of_skill(n=2), "skill vs R2 is over 2 of 3 units"),
+    "no skill": (
+        of_skill(value=None, reason="not_declared"),
+        "skill vs R2 is not_declared",
+    ),
+    "a role": (of_row(role="r2"), "role is r2"),
+    "an oracle": (of_row(layer="oracle"), "layer is oracle"),
+    **{
+        f"label {label}": (of_row(labels=["few_clusters", label]), f"it is {label}")
+        for label in UNOFFICIAL
+    },
+}
+
+
+@pytest.mark.parametrize(("change", "why"), UNRANKED.values(), ids=UNRANKED)
+def test_what_misses_anything_is_shown_without_a_rank(change: Change, why: str) -> None:
+    shown = changed(change)
+    assert shown["native"]["rank"] is None
+    assert shown["native"]["notes"].endswith(f"; no rank: {why}")
+    # Whoever it would have stood beside is ranked all the same, and above it.
+    assert shown["native-calibrated"]["rank"] == 1
+    assert next(iter(shown)) == "native-calibrated"
+
+
+def test_a_warned_calibration_is_ranked_where_the_suite_allows_it_and_says_so() -> None:
+    history = tiered()
+    four_bar = history.manifest.gates.four_bar
+    for allows, rank in ((True, 1), (False, None)):
+        gates = msgspec.structs.replace(
+            history.manifest.gates,
+            four_bar=msgspec.structs.replace(four_bar, allow_calibration_warn=allows),
+        )
+        manifest = msgspec.structs.replace(history.manifest, gates=gates)
+        native = row(history)
+        native["labels"] = []
+        native["gates"]["calibration"]["status"] = "warn"
+        native["gates"]["permutation"]["status"] = "collapses"
+        found = json.loads(leaderboard(manifest, [native]).text)
+        assert found["rows"][0]["rank"] == rank
+        for name in ("sota_definition", "ranked"):
+            assert ("as this suite allows, warn" in found["meta"][name]) is allows
+
+
+def test_the_better_of_one_tier_is_first_and_equals_share_a_place() -> None:
+    def ahead(found: Row) -> None:
+        of_skill(value="9.000000000000")(found)
+
+    assert changed(ahead)["native-calibrated"]["rank"] == 2
+    assert changed(nothing)["native-calibrated"]["rank"] == 1
+
+
+def test_no_tier_or_horizon_is_ranked_among_another() -> None:
+    history = tiered()
+    found = []
+    for tier, horizon, skill in (
+        ("L0", None, "1"),
+        ("L1", None, "3"),
+        ("L1", "24h", "2"),
+        ("L1", None, "4"),
+    ):
+        native = row(history)
+        native["forecaster"] = f"{tier}-{horizon}-{skill}"
+        native["horizon"], native["labels"] = horizon, []
+        native["gates"]["calibration"]["status"] = "pass"
+        native["gates"]["permutation"]["status"] = "collapses"
+        native["scores"]["skill_vs_r2_bits"]["value"] = f"{skill}.000000000000"
+        found.append((native, tier))
+    named = {each.name: each for each in history.manifest.competitors}
+    competitors = tuple(
+        msgspec.structs.replace(
+            named["native"], name=each["forecaster"], evidence_tier=tier
+        )
+        for each, tier in found
+    )
+    manifest = msgspec.structs.replace(history.manifest, competitors=competitors)
+    made = json.loads(leaderboard(manifest, [each for each, _ in found]).text)
+    assert {each["system_id"]: each["rank"] for each in made["rows"]} == {
+        "L0-None-1": 1,
+        "L1-None-4": 1,
+        "L1-None-3": 2,
+        "L1-24h-2": 1,
+    }
 
 
 def test_what_keeps_a_row_from_a_rank_stands_in_its_notes() -> None:
     native = board(tiered())["rows"][0]
     assert native["rank"] is None
     assert {"forecaster_owned", "small_sample"} < set(native["notes"].split())
+
+
+def test_no_layer_passes_for_another_by_its_name() -> None:
+    for layer in ("native", "calibrated", "fitted", "retrieval"):
+        notes = changed(of_row(layer=layer))["native"]["notes"].split()
+        assert f"layer={layer}" in notes
+
+
+def test_rows_of_slices_are_left_out_and_told_of() -> None:
+    history = tiered()
+    found = rows(history, by=["target"])
+    made = leaderboard(history.manifest, found)
+    sliced = sum(each["slice"] is not None for each in found)
+    assert f"{sliced} rows of slices: its schema has no column" in made.left_out[-1]
+    assert made.text == leaderboard(history.manifest, rows(history)).text
 
 
 def test_what_recalibrates_another_names_it() -> None:
@@ -252,6 +391,19 @@ def test_a_leaderboard_is_a_file_that_was_not_there(
     )
     again = console.here(*words)
     assert (again.code, "nothing is written over" in again.stderr) == (2, True)
+
+
+def test_a_list_with_a_slice_makes_no_leaderboard(
+    console: Console, tmp_path: Path
+) -> None:
+    listed = tmp_path / "list.toml"
+    listed.write_text(
+        "[[rows]]\nsuite = 'piper-self@v1'\nforecaster = 'native'\nslice = 'target=a'\n"
+    )
+    words = ("export", "-", "--format", "targetspace", "--leaderboard", str(listed))
+    shown = console.here(*words)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert "no column for the slice of piper-self@v1 native target=a" in shown.stderr
 
 
 @pytest.mark.parametrize(
