@@ -13,9 +13,11 @@ import msgspec
 import numpy as np
 
 from ledger.errors import UncheckableError
+from ledger.projections.columns import Integers
 from ledger.projections.entrants import Field
 from ledger.projections.exact import PPM
 from ledger.projections.ground import Ground
+from ledger.projections.measures import BRIER
 from ledger.projections.parts import HORIZON
 from ledger.projections.rows import Row
 from ledger.projections.subjects import Subject, subjects
@@ -63,8 +65,9 @@ def require_libraries() -> None:
 def crosschecked(rows: Iterable[Row], field_of: Callable[[str], Field]) -> Outcome:
     """Return which scores of rows other libraries compute otherwise.
 
-    `field_of` returns the competitors of a suite by its name. Rows without one event a
-    unit, as over more than two answers, have nothing to compare.
+    `field_of` returns the competitors of a suite by its name. Rows of a slot that
+    averages over vectors have nothing to compare; those over more than two answers have
+    the log loss and the Brier score.
     """
     grouped: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
@@ -106,27 +109,79 @@ def _recomputed(subject: Subject) -> dict[str, float]:
     """Return what other libraries make of a row's units, by the names of our scores."""
     about = subject.about
     ground = Ground(about, about.cohort(about.scored))
-    if ground.said is None or not ground.size:
+    if not ground.size or not ground.is_single:
         return {}
     clip_ppm = about.board.suite.clip_ppm
+    found = _of_vectors(ground, clip_ppm)
+    if ground.said is None:
+        return found
     p: Floats = ground.said.p_ppm / PPM
     clipped: Floats = np.clip(ground.said.p_ppm, clip_ppm, PPM - clip_ppm) / PPM
     y: Floats = ground.said.y.astype(np.float64)
-    return {**_of_probabilities(p, clipped, y), **_of_fits(clipped, y)}
+    return {**found, **_of_ranks(p, y), **_of_fits(clipped, y)}
 
 
-def _of_probabilities(p: Floats, clipped: Floats, y: Floats) -> dict[str, float]:
+class _Stated(NamedTuple):
+    """Whole vectors over the very same answers, and which answer happened."""
+
+    vectors: Floats
+    outcome: Integers
+
+
+def _stated(ground: Ground) -> Iterator[_Stated]:
+    """Yield what was said and what happened, units with the same answers together."""
+    chosen = ground.sample.entrant.chosen
+    code = chosen.code[ground.of(ground.mine.last)]
+    outcome = ground.of(ground.sample.board.units.outcome)
+    answers = ground.of(ground.sample.board.units.answers)
+    for each in np.unique(answers).tolist():
+        rows = np.flatnonzero(answers == each)
+        told = [chosen.distinct[vector] for vector in code[rows].tolist()]
+        yield _Stated(np.array(told, dtype=np.float64) / PPM, outcome[rows])
+
+
+def _of_vectors(ground: Ground, clip_ppm: int) -> dict[str, float]:
+    """Return the Brier score in the row's form, and the clipped log loss."""
     from sklearn.metrics import (  # noqa: PLC0415 - an extra
         brier_score_loss,
         log_loss,
-        roc_auc_score,
     )
 
-    found = {"log_loss": float(log_loss(y, clipped, labels=[0.0, 1.0]))}
-    if 0 < y.sum() < len(y):
-        found["brier"] = float(brier_score_loss(y, p))
-        found["auroc"] = float(roc_auc_score(y, p))
+    is_binary = ground.cohort.is_binary
+    lost, surprised = 0.0, 0.0
+    for vectors, outcome in _stated(ground):
+        answers = np.arange(vectors.shape[1])
+        clipped = _clipped(vectors, outcome, clip_ppm / PPM)
+        lost += len(outcome) * brier_score_loss(
+            outcome, vectors, labels=answers, scale_by_half=is_binary
+        )
+        surprised += len(outcome) * log_loss(outcome, clipped, labels=answers)
+    return {
+        BRIER[is_binary]: float(lost / ground.size),
+        "log_loss": float(surprised / ground.size),
+    }
+
+
+def _clipped(vectors: Floats, outcome: Integers, clip: float) -> Floats:
+    """Return vectors whose realised answers are clipped, and the others have the rest."""
+    at = np.arange(len(outcome)), outcome
+    realised = np.clip(vectors[at], clip, 1 - clip)
+    others = vectors.copy()
+    others[at] = 0
+    # Whoever was certain of what happened has said nothing of the others: each alike.
+    is_silent = others.sum(axis=1) == 0
+    others[is_silent] = 1
+    others[at] = 0
+    shares = others / others.sum(axis=1, keepdims=True)
+    found: Floats = shares * (1 - realised)[:, None]
+    found[at] = realised
     return found
+
+
+def _of_ranks(p: Floats, y: Floats) -> dict[str, float]:
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - an extra
+
+    return {"auroc": float(roc_auc_score(y, p))} if 0 < y.sum() < len(y) else {}
 
 
 def _of_fits(clipped: Floats, y: Floats) -> dict[str, float]:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ledger.projections.crosscheck import Outcome
@@ -11,8 +12,8 @@ from ledger.projections.entrants import Field
 from tests.console import Console
 from tests.court import BAR
 from tests.oracle import medium, told
-from tests.reporting import Row, board_of, report, rows
-from tests.simulator import History
+from tests.reporting import Row, board_of, report, rows, template
+from tests.simulator import History, suite
 from tests.source_tree import imports, product_modules
 
 pytest.importorskip("sklearn", reason="the crosscheck extra is not installed")
@@ -40,6 +41,65 @@ def test_small_cohorts_and_other_slots_and_slices_are_scored_alike() -> None:
     found = outcome(history, slot="final", by=["target", "horizon"])
     assert found.disagreements == []
     assert found.rows > 1
+
+
+def of_three(said: list[dict[str, str]], outcomes: str) -> History:
+    """Return a history over the answers a, b and c, where this was said and happened."""
+    made = suite()
+    templates = (template(made, ("a", "b", "c")),)
+    history = History(msgspec.structs.replace(made, templates=templates))
+    asked = [history.question(f"u-{number}") for number in range(len(said))]
+    for question, vector in zip(asked, said, strict=True):
+        history.seal(question, vector)
+    history.wait(hours=3)
+    for question, answer in zip(asked, outcomes, strict=True):
+        history.resolve(question, answer)
+    return history
+
+
+THREE = [
+    {"a": "0.5", "b": "0.3", "c": "0.2"},
+    {"a": "0", "b": "0.1", "c": "0.9"},
+    {"a": "1", "b": "0", "c": "0"},
+    {"a": "1", "b": "0", "c": "0"},
+]
+
+
+# Certain and right, certain and wrong, and one answer alone.
+@pytest.mark.parametrize("outcomes", ["acab", "abca", "aaaa"])
+def test_three_answers_are_scored_alike_by_others(outcomes: str) -> None:
+    history = of_three(THREE, outcomes)
+    found = rows(history, forecaster="native")[:1]
+    assert found[0]["scores"]["brier_sum"]["n"] == len(THREE)
+    made = outcome(history, found)
+    assert (made.disagreements, made.scores, made.rows) == ([], 2, 1)
+
+
+@pytest.mark.parametrize("score", ["brier_sum", "log_loss"])
+def test_a_score_over_three_answers_that_is_not_so_is_named(score: str) -> None:
+    history = of_three(THREE, "abca")
+    found = rows(history, forecaster="native")[:1]
+    found[0]["scores"][score]["value"] = "0.123456789012"
+    (wrong,) = outcome(history, found).disagreements
+    assert (wrong.score, wrong.ours) == (score, "0.123456789012")
+
+
+def test_outcomes_that_are_all_alike_still_have_a_brier_score() -> None:
+    history = History()
+    told(history, [300_000, 600_000], [1, 1])
+    found = rows(history, forecaster="native")[:1]
+    made = outcome(history, found)
+    assert (made.disagreements, made.scores) == ([], 2)
+
+
+def test_a_slot_that_averages_over_vectors_has_nothing_that_others_have_too() -> None:
+    history = History()
+    question = history.question()
+    first = history.seal(question, "0.8")
+    history.update(question, first, "0.6")
+    history.wait(hours=3)
+    history.resolve(question)
+    assert outcome(history, slot="all", forecaster="native").scores == 0
 
 
 def test_a_score_that_is_not_so_is_named_with_both_values() -> None:
