@@ -163,7 +163,7 @@ def _permuted(decided: Permuted) -> Shown:
     found = decided.found
     if found is None:
         return _undecided(decided.reason or INSUFFICIENT)
-    reason = {"reason": INSUFFICIENT} if found.decision == INSUFFICIENT else {}
+    reason = {} if found.reason is None else {"reason": found.reason}
     p_value = found.p_value
     return {
         "status": found.decision,

@@ -5,7 +5,8 @@ A target's forecasts are exchanged as a whole, within a stratum, position by pos
 one's forecasts is laid out here once; `permutation_gate` asks what that says.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
 from itertools import permutations
 from typing import Any
 
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ledger.projections.columns import Integers
+from ledger.projections.columns import Flags, Integers
 from ledger.projections.rng import draws
 
 # Scores: 64-bit integers, or Python's own where 64 bits do not hold their sums.
@@ -22,6 +23,9 @@ Scores = npt.NDArray[Any]
 LABEL = "perm"
 _LARGEST = 2**63 - 1
 _PLACES_AT_ONCE = 2**20
+# So many can exchange forecasts, and fewer cannot.
+_PARTNERS = 2
+_DROPPED = -1
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +106,8 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """What can be permuted, and what had to be left out.
 
     `kept` are the scored rows at positions where forecasts are exchanged, those of so
-    many targets. Scored rows that lacked a partner at their position are `unpartnered`,
-    those of strata with a single target are `alone`.
+    many targets. Scored rows that were dropped, as no full panel has them, are
+    `unpartnered`, those of strata with a single target are `alone`.
     """
 
     strata: list[Stratum]
@@ -119,7 +123,8 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
 
     A position is a slot; where a target has several rows in a slot, the first of them
     by the order of units is matched with the first ones of other targets, and so on.
-    A row is dropped unless every target of its stratum has a forecast there.
+    Of each stratum the rows of a full panel are kept, in which every target that is
+    left has a forecast at every position that is left.
     """
     largest = max(int(rows.scores.max(initial=0)), -int(rows.scores.min(initial=0)))
     fits = largest * len(rows.scores) <= _LARGEST
@@ -132,18 +137,19 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
     codes, starts = np.unique(np.sort(rows.stratum), return_index=True)
     by_stratum = np.split(np.argsort(rows.stratum, kind="stable"), starts[1:])
     for code, inside in zip(codes.tolist(), by_stratum, strict=False):
-        targets = len(np.unique(rows.target[inside]))
-        if targets == 1:
+        distinct, target = np.unique(rows.target[inside], return_inverse=True)
+        if len(distinct) < _PARTNERS:
             rows_alone = int(np.count_nonzero(is_scored[inside]))
             alone, strata_alone = alone + rows_alone, strata_alone + (rows_alone > 0)
             continue
+        place = rows.slot[inside] * (int(nth.max()) + 1) + nth[inside]
+        position = np.unique(place, return_inverse=True)[1]
+        whole, targets = full_panel(target, position)
         # By position, and there by target.
-        keys = (rows.target[inside], nth[inside], rows.slot[inside])
-        ordered = inside[np.lexsort(keys)]
-        whole = _of_whole_positions(rows.slot[ordered], nth[ordered], targets)
-        table = ordered[whole].reshape(-1, targets)
-        if is_scored[table].any():
-            used.append(table.ravel())
+        ordered = inside[whole][np.lexsort((target[whole], position[whole]))]
+        if targets >= _PARTNERS and is_scored[ordered].any():
+            table = ordered.reshape(-1, targets)
+            used.append(ordered)
             strata.append(
                 Stratum(
                     name=names[code],
@@ -163,6 +169,69 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
     )
 
 
+def full_panel(target: Integers, position: Integers) -> tuple[Flags, int]:
+    """Tell which rows stand in a full panel, and how many targets are left there.
+
+    Each row is of one of the targets 0, 1, ... at one of the positions 0, 1, ..., no
+    two are alike. Until every target that is left has a row at every position that is
+    left, one is dropped: a position at which fewer than two of these targets have a
+    row, or else the target or position of which the greatest share is missing; of
+    equals a position before a target, and of these the last. What happened is not
+    looked at, so that nobody gains by it.
+    """
+    lines = (_Lines(position, target), _Lines(target, position))
+    rows = len(target)
+    while rows < lines[0].left * lines[1].left:
+        fewest = [each.fewest() for each in lines]
+        # The share of a position that is there, against that of a target.
+        shares = (fewest[0] * lines[0].left, fewest[1] * lines[1].left)
+        is_target = fewest[0] >= _PARTNERS and shares[1] < shares[0]
+        dropped, crossing = lines[is_target], lines[not is_target]
+        rows -= fewest[is_target]
+        crossing.shorten(dropped.drop())
+    is_kept: Flags = lines[0].is_left()[position] & lines[1].is_left()[target]
+    return is_kept, lines[1].left
+
+
+class _Lines:
+    """The targets of a panel or its positions: the rows of each, and which are left."""
+
+    def __init__(self, own: Integers, other: Integers) -> None:
+        counts = np.bincount(own)
+        self.left = len(counts)
+        self._rows: list[int] = counts.tolist()
+        self._others: list[int] = other[np.argsort(own, kind="stable")].tolist()
+        self._ends: list[int] = np.cumsum(counts).tolist()
+        # The last of the shortest comes first; what is out of date is skipped.
+        self._heap = [(count, -at) for at, count in enumerate(self._rows)]
+        heapify(self._heap)
+
+    def fewest(self) -> int:
+        """Return how many rows the line has that would be dropped next."""
+        while self._rows[-self._heap[0][1]] != self._heap[0][0]:
+            heappop(self._heap)
+        return self._rows[-self._heap[0][1]]
+
+    def drop(self) -> list[int]:
+        """Drop that line, and return the lines of the other kind that crossed it."""
+        at = -heappop(self._heap)[1]
+        self._rows[at] = _DROPPED
+        self.left -= 1
+        return self._others[self._ends[at - 1] if at else 0 : self._ends[at]]
+
+    def shorten(self, crossed: Iterable[int]) -> None:
+        """Take a row from each of some lines, if they are left."""
+        for at in crossed:
+            if self._rows[at] != _DROPPED:
+                self._rows[at] -= 1
+                heappush(self._heap, (self._rows[at], -at))
+
+    def is_left(self) -> Flags:
+        """Tell of each line whether it is left."""
+        left: Flags = np.array(self._rows, dtype=np.int64) != _DROPPED
+        return left
+
+
 def _nth_of_equals(rows: Rows) -> Integers:
     """Return for each row how many of its target precede it in stratum and slot."""
     keys = (rows.slot, rows.target, rows.stratum)
@@ -175,14 +244,3 @@ def _nth_of_equals(rows: Rows) -> Integers:
     nth = np.empty(len(order), dtype=np.int64)
     nth[order] = places - np.maximum.accumulate(np.where(starts, places, 0))
     return nth
-
-
-def _of_whole_positions(
-    slot: Integers, nth: Integers, targets: int
-) -> npt.NDArray[np.bool_]:
-    """Tell which rows stand at a position that as many rows have as there are targets."""
-    _, position, counts = np.unique(
-        np.stack([slot, nth]), axis=1, return_inverse=True, return_counts=True
-    )
-    whole: npt.NDArray[np.bool_] = counts[position] == targets
-    return whole

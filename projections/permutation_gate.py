@@ -12,7 +12,7 @@ from math import factorial, prod
 import msgspec
 import numpy as np
 
-from ledger.projections.cohort import INSUFFICIENT
+from ledger.projections.cohort import INSUFFICIENT, MISMATCH
 from ledger.projections.columns import Flags, Integers
 from ledger.projections.exact import UNITS, exact_sum
 from ledger.projections.permutation import (
@@ -29,6 +29,9 @@ COLLAPSES, SURVIVES = "collapses", "survives"
 # have more.
 ALL_MAX = 10_000
 _TARGETS_TOO_MANY = 8
+# Of the scored rows that have others to exchange with, so many are kept, or the gate
+# would speak for those that are not.
+KEPT_LEAST = Fraction(1, 2)
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +66,12 @@ class Specificity(msgspec.Struct, frozen=True, kw_only=True):
 
     `retained` is the share of the skill that is left on wrong targets. `rows` and
     `targets` were permuted, within so many `strata`; the counts of what was left out
-    are as in `Matched`, the others as in `Reference`.
+    are as in `Matched`, the others as in `Reference`. A decision that is `insufficient`
+    has a reason.
     """
 
     decision: str
+    reason: str | None
     rows: int
     targets: int
     strata: int
@@ -101,19 +106,23 @@ def specificity(
     is not read where a row is not scored;
     `names` are those of the strata, by their codes. Fewer than two targets that can be
     exchanged, too few permutations for any p-value to reach alpha, or draws that all
-    leave some target its own forecasts, are insufficient.
+    leave some target its own forecasts, are insufficient; and so is a gate that keeps
+    too few rows to speak for those that it dropped (`cohort_mismatch`).
     """
     found = matched(rows, names)
+    reason = None if speaks_for_all(found) else MISMATCH
     if not found.strata:
-        return _told(found, INSUFFICIENT)
+        return _told(found, INSUFFICIENT, reason or INSUFFICIENT)
     reference = reference_set(found.strata, seed, gate.permutations)
     own = exact_sum(baseline[found.kept])
     scale = len(found.kept) * UNITS
     observed = Fraction(reference.observed - own, scale)
     wrong = None if reference.wrong is None else (reference.wrong - own) / scale
     retained = share_retained(observed, wrong)
-    decision = SURVIVES
     if wrong is None or reference.p_least > gate.alpha:
+        reason = reason or INSUFFICIENT
+    decision = SURVIVES
+    if reason is not None:
         decision = INSUFFICIENT
     elif (
         retained is not None
@@ -122,7 +131,7 @@ def specificity(
     ):
         decision = COLLAPSES
     return msgspec.structs.replace(
-        _told(found, decision),
+        _told(found, decision, reason),
         p_value=reference.p_value,
         count=reference.count,
         permutations=reference.size,
@@ -133,6 +142,11 @@ def specificity(
         delta=None if wrong is None else observed - wrong,
         retained=retained,
     )
+
+
+def speaks_for_all(found: Matched) -> bool:
+    """Tell whether enough scored rows are kept to speak for those that were dropped."""
+    return len(found.kept) >= KEPT_LEAST * (len(found.kept) + found.unpartnered)
 
 
 def share_retained(observed: Fraction, wrong: Fraction | None) -> Fraction | None:
@@ -212,9 +226,10 @@ def _moves_all(orders: Integers) -> Flags:
     return moves_all
 
 
-def _told(found: Matched, decision: str) -> Specificity:
+def _told(found: Matched, decision: str, reason: str | None) -> Specificity:
     return Specificity(
         decision=decision,
+        reason=reason,
         rows=len(found.kept),
         targets=found.targets,
         strata=len(found.strata),

@@ -124,7 +124,7 @@ def _rows(on: Ground, at: Integers) -> tuple[Rows, list[str]]:
     strata = on.sample.board.suite.manifest.gates.permutation.strata
     stratum, names = _strata(on, at, [each for each in strata if each != SLOT])
     is_slotted = SLOT in strata
-    slot = units.slot.code[at] if is_slotted else np.zeros_like(at)
+    slot = grouped(units.slot, at).code if is_slotted else np.zeros_like(at)
     is_scored = np.isin(at, on.cohort.units)
     rows = Rows(
         stratum=stratum,

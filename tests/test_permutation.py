@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations, product
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from ledger.projections import permutation_gate
 from ledger.projections.columns import integers
 from ledger.projections.exact import PPM, UNITS, dec12, picobits
-from ledger.projections.permutation import Rows, matched
+from ledger.projections.permutation import Rows, full_panel, matched
 from ledger.projections.permutation_gate import (
     COLLAPSES,
     SURVIVES,
@@ -257,6 +258,112 @@ def test_targets_without_a_common_slot_leave_no_stratum() -> None:
     rows = rows_of([(0, 0, 1), (0, 1, 2)], [[1], [1]], [0, 0])
     found = judged(rows, nothing(rows))
     assert (found.decision, found.unpartnered) == ("insufficient", 2)
+    assert found.reason == "cohort_mismatch"
+
+
+def held(*lines: str) -> tuple[Any, Any]:
+    """Return targets and positions of the forecasts drawn as `x`, a line a target."""
+    cells = [
+        (target, place)
+        for target, line in enumerate(lines)
+        for place, mark in enumerate(line)
+        if mark == "x"
+    ]
+    target, position = zip(*cells, strict=True)
+    return integers(target), integers(position)
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        (("xxx", "xxx"), ("xxx", "xxx")),
+        # A third of the target is missing, and half of the position.
+        (("xxx", "x.x"), ("x-x", "x-x")),
+        # Half of the target is missing, and a third of the position.
+        (("xx", "x.", "xx"), ("xx", "--", "xx")),
+        # Of both a third: the position goes, and the target stays.
+        (("xxx", ".xx", "xxx"), ("-xx", "-xx", "-xx")),
+        # A quarter of two positions and of two targets: the last position goes first,
+        # after which a third of the target is missing, and a quarter of the position.
+        (("xxxx", "xxx.", "x.xx", "xxxx"), ("xxx-", "xxx-", "----", "xxx-")),
+        # One of many that said little costs nobody else a position.
+        (("xxxx", "xxxx", "xxxx", "x..."), ("xxxx", "xxxx", "xxxx", "----")),
+        (("xxxx", "xxx.", "xx..", "x..."), ("xx--", "xx--", "xx--", "----")),
+        # Nobody can exchange what no other target has: such positions go first.
+        (("x.", ".x"), ("--", "--")),
+        (("xxxxxx", "x.....", "x....."), ("x-----", "x-----", "x-----")),
+        (("xxxxxx", "xx....", "x....."), ("xx----", "xx----", "------")),
+    ],
+    ids=str,
+)
+def test_a_panel_drops_whatever_lacks_the_greatest_share_until_it_is_full(
+    lines: tuple[str, ...], left: tuple[str, ...]
+) -> None:
+    target, position = held(*lines)
+    is_kept, targets = full_panel(target, position)
+    drawn = [["-"] * len(line) for line in lines]
+    for at in np.flatnonzero(is_kept).tolist():
+        drawn[int(target[at])][int(position[at])] = "x"
+    assert tuple("".join(line) for line in drawn) == left
+    assert int(is_kept.sum()) == targets * max(line.count("x") for line in left)
+
+
+def test_one_forecast_missing_in_each_slot_costs_six_targets_of_forty() -> None:
+    cells = [(i, s) for s in range(6) for i in range(40) if i != 5 * s]
+    target, position = zip(*cells, strict=True)
+    is_kept, targets = full_panel(integers(target), integers(position))
+    assert (targets, int(is_kept.sum())) == (34, 34 * 6)
+
+
+def test_a_panel_of_thousands_of_targets_is_found_quickly() -> None:
+    """Every line is dropped once, and every row counted off once, whatever is missing."""
+    cells = np.arange(6_700 * 40)
+    cells = cells[cells * 7_919 % 1_000 >= 3]
+    target, position = np.unique(cells // 40, return_inverse=True)[1], cells % 40
+    began = process_time()
+    is_kept, targets = full_panel(target, position)
+    assert process_time() - began < 5
+    kept = np.unique(position[is_kept])
+    assert int(is_kept.sum()) == targets * len(kept) > len(cells) / 2
+
+
+@pytest.mark.parametrize(
+    ("targets", "unpaired", "decision", "reason"),
+    [
+        (5, 4, COLLAPSES, None),
+        (5, 5, COLLAPSES, None),
+        (5, 6, "insufficient", "cohort_mismatch"),
+        # Too few permutations as well: the first thing that is wrong is said.
+        (3, 3, "insufficient", "insufficient"),
+        (3, 4, "insufficient", "cohort_mismatch"),
+    ],
+    ids=str,
+)
+def test_a_gate_that_keeps_fewer_than_half_does_not_speak_for_the_rest(
+    targets: int, unpaired: int, decision: str, reason: str | None
+) -> None:
+    """In the other stratum each target has a forecast at a slot of its own."""
+    rows = guesses(targets)
+    lone = [(1, at, at) for at in range(unpaired)]
+    places = [(0, i, 0) for i in range(targets)] + lone
+    scores = rows.scores.tolist() + [[0] * targets] * unpaired
+    # Nobody has a partner to begin with: what is not scored takes no part.
+    more = rows_of([*places, (1, 9, 9)], [*scores, [0] * targets],
+                   [*range(targets), *[0] * unpaired, -1])  # fmt: skip
+    found = judged(more, nothing(more))
+    assert (found.rows, found.unpartnered) == (targets, unpaired)
+    assert (found.decision, found.reason) == (decision, reason)
+
+
+def test_whoever_withholds_does_not_choose_what_the_gate_looks_at() -> None:
+    """In nineteen slots all targets do alike; one forecast is withheld in each."""
+    cells = [(i, s) for s in range(20) for i in range(20) if s == 19 or i != s]
+    said = [i % 2 if s == 19 else s % 2 for i, s in cells]
+    scores = [[-UNITS, UNITS] if each else [UNITS, -UNITS] for each in said]
+    rows = rows_of([(0, i, s) for i, s in cells], scores, said)
+    found = judged(rows, nothing(rows))
+    assert (found.decision, found.reason) == ("insufficient", "cohort_mismatch")
+    assert found.rows < found.unpartnered
 
 
 def test_rows_of_one_slot_are_matched_in_the_order_of_units() -> None:
@@ -308,6 +415,31 @@ def test_sums_that_64_bits_do_not_hold_are_exact(
     assert judged(rows, nothing(rows)).observed == found.observed
 
 
+def panel_of(held: set[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    """Drop target or position by the share that is missing, counting each time anew."""
+    targets, places = (sorted({each[side] for each in held}) for side in range(2))
+    while any((target, place) not in held for target in targets for place in places):
+        missing = [
+            (Fraction(sum((t, place) not in held for t in targets), len(targets)),
+             True, place)
+            for place in places
+        ] + [
+            (Fraction(sum((target, p) not in held for p in places), len(places)),
+             False, target)
+            for target in targets
+        ]  # fmt: skip
+        most = max(share for share, _, _ in missing)
+        first = [
+            (True, place)
+            for place in places
+            if sum((target, place) in held for target in targets) < 2
+        ]
+        equals = [each[1:] for each in missing if each[0] == most]
+        is_place, name = max(first or equals)
+        (places if is_place else targets).remove(name)
+    return targets, places
+
+
 def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
     """Enumerate every permutation of whole tables, with nothing but Python's own."""
     cells: dict[tuple[int, int, int, int], int] = {}
@@ -318,12 +450,7 @@ def plainly(rows: Rows, baseline: Sequence[int]) -> dict[str, Any]:
     strata: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
     for stratum in {key[0] for key in cells}:
         mine = [key for key in cells if key[0] == stratum]
-        targets = sorted({key[1] for key in mine})
-        positions = [
-            place
-            for place in sorted({key[2:] for key in mine})
-            if all((stratum, target, *place) in cells for target in targets)
-        ]
+        targets, positions = panel_of({(key[1], key[2:]) for key in mine})
         used = [cells[(stratum, t, *place)] for t in targets for place in positions]
         if len(targets) > 1 and any(rows.outcome[at] >= 0 for at in used):
             strata[stratum] = (targets, positions)
@@ -392,6 +519,8 @@ def test_a_plain_enumeration_says_the_same(table: list[Any]) -> None:
     assert found.rows == expected["rows"]
     scored = sum(happened >= 0 for happened in outcome)
     assert found.rows + found.unpartnered + found.alone == scored
+    if found.rows < found.unpartnered:
+        assert (found.decision, found.reason) == ("insufficient", "cohort_mismatch")
     if not found.rows:
         assert found.decision == "insufficient"
     elif found.is_exact:

@@ -26,14 +26,16 @@ class Told(NamedTuple):
 
 
 ANSWERS = {"dispatch-pass": ["pass", "fail"], "weather": ["dry", "rain", "snow"]}
-NAMES = ["zoë", "Bo", "ann", "ed", "東"]
+NAMES = ["zoë", "Bo", "ann", "ed", "東", "Zed"]
+# What was never said: most of one target's slots, and most of the targets' last day.
+UNSAID = {("first", 2, 2), ("second", 0, 2), ("second", 3, 2)}
 DRAWS = 199
 
 
 def stratum_of(at: str) -> list[Told]:
-    """Return units of five, four and three targets, on two days, and of one alone."""
+    """Return units of six, four and three targets, on three days, and of one alone."""
     template, horizon, tag, count = {
-        "first": ("dispatch-pass", "24h", "a", 5),
+        "first": ("dispatch-pass", "24h", "a", 6),
         "second": ("dispatch-pass", "2h", "", 4),
         "third": ("weather", "24h", 'q"é', 3),
         "alone": ("weather", "2h", "a", 1),
@@ -43,8 +45,7 @@ def stratum_of(at: str) -> list[Told]:
     for number, target in enumerate(NAMES[:count]):
         for day, name in enumerate(("y", "x", "z")):
             own = (number + day) % len(answers)
-            # What one never said of the last day, no other is asked for either.
-            if (at, number, day) == ("first", 2, 2):
+            if (at, number, day) in UNSAID:
                 continue
             share = ("0.7", "0.9", "0.9999")[(number + day) % 3]
             rest = str(1 - Decimal(share))
@@ -121,15 +122,43 @@ def strata() -> dict[str, list[list[Told]]]:
     found = {}
     for name, by_target in tables.items():
         targets = [by_target[each] for each in sorted(by_target, key=str.encode)]
-        places = [
-            (slot, nth) for slot in ("early", "late") for nth in range(2)
-            if all(len(at_slot(each, slot)) > nth for each in targets)
-        ]  # fmt: skip
         if len(targets) > 1:
-            found[name] = [
-                [at_slot(each, slot)[nth] for slot, nth in places] for each in targets
-            ]
+            found[name] = panel(targets)
     return found
+
+
+def panel(targets: list[list[Told]]) -> list[list[Told]]:
+    """Return what is left once every target has a forecast at every position."""
+    places = [(slot, nth) for slot in ("early", "late") for nth in range(3)]
+
+    def has(units: list[Told], place: tuple[str, int]) -> bool:
+        return len(at_slot(units, place[0])) > place[1]
+
+    def lacks_partner(place: tuple[str, int]) -> bool:
+        return sum(has(each, place) for each in targets) < 2
+
+    while not all(has(each, place) for each in targets for place in places):
+        without = next(filter(lacks_partner, reversed(places)), None)
+        of_place = [
+            Fraction(sum(not has(each, place) for each in targets), len(targets))
+            for place in places
+        ]
+        of_target = [
+            Fraction(sum(not has(each, place) for place in places), len(places))
+            for each in targets
+        ]
+        if without is not None:
+            places.remove(without)
+        elif max(of_place) >= max(of_target):
+            places.pop(last(of_place))
+        else:
+            targets.pop(last(of_target))
+    return [[at_slot(each, slot)[nth] for slot, nth in places] for each in targets]
+
+
+def last(shares: list[Fraction]) -> int:
+    """Return the last place of the greatest share."""
+    return max(range(len(shares)), key=lambda at: (shares[at], at))
 
 
 def at_slot(units: list[Told], slot: str) -> list[Told]:
@@ -193,8 +222,10 @@ def test_a_reader_draws_the_permutations_again_from_the_row_and_the_page(
 def test_what_was_left_out_of_the_draws_is_counted(drawn: Row) -> None:
     gate = drawn["gates"]["permutation"]
     assert (gate["alone"], gate["strata_alone"]) == (3, 1)
-    # Four others spoke of the last day on which one of the five did not.
+    # One of six targets lacked a third of its forecasts and was dropped, with two; of
+    # four others half lacked one on the last day, which was dropped, with two.
     assert gate["unpartnered"] == 4
+    assert (gate["targets"], gate["rows"]) == (6, 15 + 7 + 9)
 
 
 def test_the_gate_records_what_it_was_decided_by(drawn: Row) -> None:
@@ -258,4 +289,30 @@ def test_the_forecast_of_a_void_unit_can_stand_in_for_another_targets() -> None:
 
 def test_where_a_target_has_no_forecast_nobody_can_have_it() -> None:
     found = row(told(last="unforecast"))["gates"]["permutation"]
-    assert (found["rows"], found["unpartnered"], found["targets"]) == (6, 5, 6)
+    assert (found["rows"], found["unpartnered"], found["targets"]) == (10, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("lone", "status", "reason"),
+    [(8, "collapses", None), (9, "insufficient", "cohort_mismatch")],
+    ids=str,
+)
+def test_a_gate_that_dropped_more_than_it_kept_is_not_decided(
+    lone: int, status: str, reason: str | None
+) -> None:
+    """Eight targets share a slot; so many units stand in slots that no other has."""
+    history = History()
+    places = [("shared", target) for target in range(8)]
+    places += [(f"lone-{nth}", nth % 8) for nth in range(lone)]
+    asked = [
+        (history.question(f"{slot}-{target}", target=f"t-{target}", slot=slot), target)
+        for slot, target in places
+    ]
+    for question, target in asked:
+        history.seal(question, "0.9" if target % 2 else "0.1")
+    history.wait(hours=3)
+    for question, target in asked:
+        history.resolve(question, "pass" if target % 2 else "fail")
+    found = row(history)["gates"]["permutation"]
+    assert (found["rows"], found["unpartnered"]) == (8, lone)
+    assert (found["status"], found.get("reason")) == (status, reason)
