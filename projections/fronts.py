@@ -12,9 +12,9 @@ from typing import Any
 from ledger.errors import UsageError
 from ledger.projections.capability import Column, capability
 from ledger.projections.cohort import Measure
-from ledger.projections.explaining import entry_of
-from ledger.projections.glossary import HIGHER
+from ledger.projections.glossary import GLOSSARY, HIGHER
 from ledger.projections.rows import Row
+from ledger.suite_table import nearest
 
 Shown = dict[str, Any]
 _PART = ("suite", "slot", "horizon", "slice")
@@ -28,7 +28,13 @@ def columns_of(scores: Sequence[str]) -> list[Column]:
     """
     found = []
     for score in scores:
-        entry = entry_of(score)
+        entry = GLOSSARY.get(score)
+        if entry is None:
+            near = nearest(score, GLOSSARY)
+            hint = (
+                f"did you mean {near}?" if near else "docs/rows.md lists what there is"
+            )
+            raise UsageError(f"no row has a score {score!r}: {hint}")
         if not entry.better:
             msg = f"{score} has no better or worse: it describes, and ranks nobody"
             raise UsageError(msg)
@@ -74,6 +80,7 @@ def _front(rows: list[Row], columns: Sequence[Column]) -> Shown:
             }
             for row in rows
         },
+        "layers": {row["forecaster"]: row["layer"] for row in rows},
         "labels": {row["forecaster"]: row["labels"] for row in rows},
         "front": list(found.front),
         "beside": {name: why for name, why in beside.items() if why} | undefined,
