@@ -19,14 +19,20 @@ def print_fronts(found: list[dict[str, Any]]) -> None:
         scores = [each["score"] for each in part["columns"]]
         heads = [f"{each['score']} ({each['better']})" for each in part["columns"]]
         render.table(
-            ("forecaster", *heads, "front", "labels"),
+            ("forecaster", "layer", *heads, "front", "labels"),
             [
                 (
                     name,
-                    *(shown(cells[score] or {"value": None}) for score in scores),
+                    part["layers"][name],
+                    *(_cell(cells[score], part["n"]) for score in scores),
                     part["beside"].get(name) or name in part["front"],
                     " ".join(part["labels"][name]),
                 )
                 for name, cells in part["cells"].items()
             ],
         )
+
+
+def _cell(measure: dict[str, Any] | None, units: int) -> str:
+    """Return a score with its interval, and its units where they are not the part's."""
+    return shown(measure or {"value": None}, with_ends=True, of=units)

@@ -39,21 +39,26 @@ def test_rows_are_one_array_of_json(console: Console) -> None:
 def test_people_see_skill_first_and_forecasts_apart_from_targets(
     console: Console,
 ) -> None:
-    heading, heads, *lines = console.here("rows").stdout.splitlines()
-    assert heading.startswith("piper-self@v1: track self, preregistered, pre_pilot")
-    assert heads.split()[:8] == [
-        *("forecaster", "part", "slot"),
-        *("vs", "R1", "vs", "R2", "skill"),
+    heading, *lines = console.here("rows").stdout.splitlines()
+    assert heading.startswith(
+        "piper-self@v1, initial: track self, preregistered, pre_pilot"
+    )
+    scored, judged, standing = "\n".join(lines).split("\n\n")
+    heads = [
+        " ".join(each.split("\n")[0].split()) for each in (scored, judged, standing)
     ]
-    assert heads.index("calibration") < heads.index("permutation")
-    assert heads.index("permutation") < heads.index("credit")
-    assert heads.index("forecasts") < heads.index("targets")
-    assert [line.split()[0] for line in lines] == [
-        "native",
-        "native-calibrated",
-        "past-rate",
-        "own-routine",
+    assert heads == [
+        "forecaster layer part vs R1 vs R2 skill Brier",
+        "forecaster part calibration permutation credit labels",
+        "forecaster part scored forecasts targets clusters coverage",
     ]
+    for each in (scored, judged, standing):
+        assert [line.split()[0] for line in each.split("\n")[1:]] == [
+            "native",
+            "native-calibrated",
+            "past-rate",
+            "own-routine",
+        ]
 
 
 @pytest.mark.parametrize(

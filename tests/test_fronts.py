@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ledger.cli.fronts import print_fronts
 from ledger.errors import UsageError
 from ledger.projections.fronts import columns_of, fronts
 from tests.console import Console
@@ -76,7 +77,12 @@ def test_whoever_has_an_undefined_score_stands_beside() -> None:
 
 @pytest.mark.parametrize(
     ("score", "sentence"),
-    [("event_rate", "it describes, and ranks nobody"), ("best", "no row has a score")],
+    [
+        ("event_rate", "it describes, and ranks nobody"),
+        ("best", "no row has a score 'best': docs/rows.md lists"),
+        ("regret", "no row has a score 'regret'"),
+        ("briers", "did you mean brier"),
+    ],
 )
 def test_what_ranks_nobody_is_refused(score: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
@@ -89,4 +95,19 @@ def test_people_and_programs_see_it(tmp_path_factory: pytest.TempPathFactory) ->
     (found,) = console.here(*words, "--json").object
     assert found["beside"]["native"] == "undefined"
     lines = console.here(*words).stdout.splitlines()
-    assert lines[1].split() == ["forecaster", "brier", "(lower)", "front", "labels"]
+    assert lines[1].split() == [
+        *("forecaster", "layer", "brier", "(lower)", "front", "labels"),
+    ]
+    assert lines[2].split()[:3] == ["native", "native", "empty"]
+
+
+def test_a_score_over_other_units_than_the_part_says_over_how_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = front(rivals(skips=True), "brier")
+    print_fronts([found])
+    lines = capsys.readouterr().out.splitlines()
+    cells = {line.split()[0]: line for line in lines[2:]}
+    assert " n=3 " in cells["rival"]
+    assert " n=" not in cells["native"]
+    assert found["layers"] == {"native": "native", "rival": "market"}
