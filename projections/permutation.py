@@ -35,9 +35,12 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
     `scores` has the shape (rows, answers): what the row's forecast scores if that
     answer happens, in picobits, clipped. `outcome` is the answer that did happen, or
     -1: the forecast of a unit that is not scored can still stand in for another one.
+    `targets_of` has a number for each code of a stratum: how many targets it has, those
+    of which nothing was forecast included.
     """
 
     stratum: Integers
+    targets_of: Integers
     target: Integers
     slot: Integers
     scores: Integers
@@ -107,7 +110,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 
     `kept` are the scored rows at positions where forecasts are exchanged, those of so
     many targets. Scored rows that were dropped, as no full panel has them, are
-    `unpartnered`, those of strata with a single target are `alone`.
+    `unpartnered`, those of strata that have a single target are `alone`.
     """
 
     strata: list[Stratum]
@@ -137,11 +140,11 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
     codes, starts = np.unique(np.sort(rows.stratum), return_index=True)
     by_stratum = np.split(np.argsort(rows.stratum, kind="stable"), starts[1:])
     for code, inside in zip(codes.tolist(), by_stratum, strict=False):
-        distinct, target = np.unique(rows.target[inside], return_inverse=True)
-        if len(distinct) < _PARTNERS:
+        if rows.targets_of[code] < _PARTNERS:
             rows_alone = int(np.count_nonzero(is_scored[inside]))
             alone, strata_alone = alone + rows_alone, strata_alone + (rows_alone > 0)
             continue
+        target = np.unique(rows.target[inside], return_inverse=True)[1]
         place = rows.slot[inside] * (int(nth.max()) + 1) + nth[inside]
         position = np.unique(place, return_inverse=True)[1]
         whole, targets = full_panel(target, position)

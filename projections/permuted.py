@@ -122,13 +122,20 @@ def _rows(on: Ground, at: Integers) -> tuple[Rows, list[str]]:
     """
     units = on.sample.board.units
     strata = on.sample.board.suite.manifest.gates.permutation.strata
-    stratum, names = _strata(on, at, [each for each in strata if each != SLOT])
+    declared = on.sample.declared
+    of_declared, names = _strata(
+        on, declared, [each for each in strata if each != SLOT]
+    )
+    target = grouped(units.target, declared)
+    pairs = np.unique(of_declared * target.size + target.code)
+    is_forecast = np.isin(declared, at)
     is_slotted = SLOT in strata
     slot = grouped(units.slot, at).code if is_slotted else np.zeros_like(at)
     is_scored = np.isin(at, on.cohort.units)
     rows = Rows(
-        stratum=stratum,
-        target=grouped(units.target, at).code,
+        stratum=of_declared[is_forecast],
+        targets_of=np.bincount(pairs // max(1, target.size), minlength=len(names)),
+        target=target.code[is_forecast],
         slot=slot,
         scores=_scores(on, at),
         outcome=np.where(is_scored, units.outcome[at], -1),

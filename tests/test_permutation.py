@@ -38,11 +38,17 @@ def rows_of(
     places: Sequence[tuple[int, int, int]],
     scores: Sequence[Sequence[int]],
     outcome: Sequence[int],
+    silent: Sequence[tuple[int, int]] = (),
 ) -> Rows:
-    """Return rows from (stratum, target, slot), scores by answer, and what happened."""
+    """Return rows from (stratum, target, slot), scores by answer, and what happened.
+
+    Of the `silent`, strata and targets, nothing was forecast.
+    """
     columns = np.array(places, dtype=np.int64).reshape(-1, 3).T
+    pairs = {(stratum, target) for stratum, target, _ in places} | set(silent)
     return Rows(
         stratum=columns[0],
+        targets_of=np.bincount([stratum for stratum, _ in pairs], minlength=1),
         target=columns[1],
         slot=columns[2],
         scores=np.array(scores, dtype=np.int64).reshape(
@@ -208,6 +214,18 @@ def test_a_stratum_of_one_target_is_left_out_and_counted() -> None:
     assert (found.rows, found.targets) == (5, 5)
     assert (found.alone, found.strata_alone, found.unpartnered) == (2, 1, 0)
     assert found.observed == 1
+
+
+def test_whoever_says_nothing_of_the_other_targets_is_not_alone() -> None:
+    """Else rows would leave the gate and what it has to speak for by being withheld."""
+    places = [(0, i, 0) for i in range(5)] + [(1, 7, slot) for slot in range(6)]
+    scores, outcome = [*guesses(5).scores.tolist(), *[[9] * 5] * 6], [0, 1, 2, 3, 4]
+    rows = rows_of(places, scores, outcome + [0] * 6, silent=[(1, 8)])
+    found = judged(rows, nothing(rows))
+    assert (found.alone, found.strata_alone, found.unpartnered) == (0, 0, 6)
+    assert (found.decision, found.reason) == ("insufficient", "cohort_mismatch")
+    alone = judged(rows_of(places, scores, outcome + [0] * 6), nothing(rows))
+    assert (alone.alone, alone.decision) == (6, COLLAPSES)
 
 
 @pytest.mark.parametrize("places", [[], [(0, 0, 0)], [(0, 0, 0), (1, 1, 0)]], ids=str)

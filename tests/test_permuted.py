@@ -316,3 +316,20 @@ def test_a_gate_that_dropped_more_than_it_kept_is_not_decided(
     found = row(history)["gates"]["permutation"]
     assert (found["rows"], found["unpartnered"]) == (8, lone)
     assert (found["status"], found.get("reason")) == (status, reason)
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "not alone"])
+def test_who_is_alone_is_asked_of_all_units_and_not_of_what_was_forecast(
+    others: int,
+) -> None:
+    history = History(suite(coverage__minimum="0.5"))
+    one = history.question("one", horizon="2h", target="t-1", slot="s")
+    history.seal(one)
+    for nth in range(others):
+        other = history.question(f"other-{nth}", horizon="2h", target="t-2", slot="s")
+        history.seal(other, forecaster="rival")
+    history.wait(hours=3)
+    history.resolve(one)
+    found = row(history)["gates"]["permutation"]
+    assert (found["alone"], found["unpartnered"]) == ((0, 1) if others else (1, 0))
+    assert found["reason"] == ("cohort_mismatch" if others else "insufficient")
