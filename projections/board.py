@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 
 from ledger.projections.baselines import Past, Traits
-from ledger.projections.board_units import RESOLVED, Pinned, Units, read_units
+from ledger.projections.board_looks import Reached, read_reached
+from ledger.projections.board_units import Pinned, Units, read_units
 from ledger.projections.columns import NEVER, Flags, Integers, integers
 from ledger.projections.costs_board import Costs, read_costs
 from ledger.projections.eligibility import HIDDEN
@@ -66,9 +67,9 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
     `is_stolen` says that the key that froze it was compromised by then.
-    `tuned` are the periods that this version or an earlier one tuned on, `resolved` is
-    how many declared units have an outcome. The first of these to have one only train,
-    as many as `min_training` says: here they have none.
+    `spent` are the periods that this version or an earlier one trained or tuned on,
+    `reached` is how many declared units ever had an outcome. The first of these to have
+    one only train, as many as `min_training` says: here they have none.
     """
 
     suite: SuiteVersion
@@ -84,8 +85,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     traits: Traits
     past: dict[tuple[str, ...], Past]
     opened: dict[int, int]
-    tuned: tuple[tuple[int, int], ...]
-    resolved: int
+    spent: tuple[tuple[int, int], ...]
+    reached: Reached
     is_training: Flags
 
 
@@ -102,7 +103,6 @@ def read_board(
     last_seq, as_of_us = tables.last_entries()[suite.name]
     traits, past = read_pool(connection, suite, units)
     is_training = _read_training(connection, suite, units)
-    is_declared = units.are_declared(as_of_us)
     outcome = np.where(is_training, -1, units.outcome)
     vectors = _read_vectors(connection, suite, units)
     return Board(
@@ -119,12 +119,13 @@ def read_board(
         traits=traits,
         past=past,
         opened=_read_opened(connection, suite),
-        tuned=tuple(
+        spent=tuple(
             period
             for each in frozen.versions(suite.name)
-            for period in periods(each.manifest, "tune")
+            for purpose in ("train", "tune")
+            for period in periods(each.manifest, purpose)
         ),
-        resolved=int(np.count_nonzero(is_declared & (units.status == RESOLVED))),
+        reached=read_reached(connection, suite.name, as_of_us),
         is_training=is_training,
     )
 

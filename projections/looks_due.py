@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from ledger.errors import UsageError
-from ledger.projections.columns import Integers, following_in_group, integers
+from ledger.projections.board_looks import ENTRIES, FIRST_OUTCOMES, declared_with
+from ledger.projections.columns import Integers, integers
 from ledger.projections.fold import Fold, Progress
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import PayloadSource
@@ -21,17 +22,9 @@ from ledger.suite import SuiteManifest
 # Returns the first entries of a log, as many as it is asked for.
 Until = Callable[[int], PayloadSource]
 
-_EVENTS = """SELECT e.seq, e.received_us FROM
-    (SELECT seq, received_us, unit FROM forecasts
-    UNION ALL SELECT seq, received_us, unit FROM resolutions) e
-    JOIN questions q USING (unit) WHERE q.suite = ? ORDER BY e.seq"""
-_RECORDS = """SELECT r.unit, r.seq, r.status = 'RESOLVED', q.cutoff_us
-    FROM resolutions r JOIN questions q USING (unit)
-    WHERE q.suite = ? AND q.is_spoken AND r.counts ORDER BY r.unit, r.seq"""
-
 
 class Tally(msgspec.Struct, frozen=True):
-    """How many declared units had an outcome after each entry about a suite."""
+    """How many declared units ever had an outcome, after each entry about a suite."""
 
     seqs: Integers
     counts: Integers
@@ -47,8 +40,9 @@ def due_at(
     """Return at how many entries look `number` of a suite fell due.
 
     That is the first size of the log at which the suite's rows say that so many
-    declared units are resolved, of the sizes up to `size`. Raises `UsageError` for a
-    look that the suite does not declare, or that was not reached or passed over.
+    declared units are resolved, or more, of the sizes up to `size`: several are declared
+    at once where several cut-offs are past. Raises `UsageError` for a look that the suite
+    does not declare, or that was not reached.
     """
     _require_declared(manifest, number)
     with closing(Tables()) as tables:
@@ -95,51 +89,36 @@ def _tally(connection: sqlite3.Connection, suite: str) -> Tally:
     """Return how many units were resolved and declared after each entry of a suite.
 
     A unit is declared from the first entry on that was received at its cut-off or
-    later; its status is that of the last record that counts.
+    later; once it had an outcome it is counted, whatever becomes of that.
     """
-    seqs, received_us = _columns(connection, _EVENTS, suite, 2)
-    unit, seq, is_resolved, cutoff_us = _columns(connection, _RECORDS, suite, 4)
-    place = np.searchsorted(seqs, seq)
-    until = np.minimum(following_in_group(unit, place), len(seqs))
-    as_of_us = np.maximum.accumulate(received_us)
-    since = np.maximum(place, np.searchsorted(as_of_us, cutoff_us))
-    counted = (is_resolved > 0) & (since < until)
-    change = np.bincount(since[counted], minlength=len(seqs) + 1)
-    change -= np.bincount(until[counted], minlength=len(seqs) + 1)
+    seqs, received_us = _columns(connection, f"{ENTRIES} ORDER BY e.seq", suite, 2)
+    first, _, cutoff_us = _columns(connection, FIRST_OUTCOMES, suite, 3)
+    since = declared_with(first, cutoff_us, seqs, received_us)
+    place = np.searchsorted(seqs, since)
+    change = np.bincount(place, minlength=len(seqs) + 1)
     return Tally(seqs, np.cumsum(change)[: len(seqs)])
 
 
 def _columns(
     connection: sqlite3.Connection, sql: str, suite: str, width: int
 ) -> list[Integers]:
-    rows = connection.execute(sql, (suite,)).fetchall()
+    rows = connection.execute(sql, {"suite": suite}).fetchall()
     return [integers([row[column] for row in rows]) for column in range(width)]
 
 
 def _first(tally: Tally, number: int, began: int, size: int) -> int | None:
-    """Return the first size with a count, of those above `began` and up to `size`."""
+    """Return the first size with a count or more, of those above `began` up to `size`."""
     first = np.maximum(tally.seqs, began) + 1
     # A count stands until the next entry about the suite is in the log.
     last = np.append(tally.seqs, size)[1:]
-    found = first[(tally.counts == number) & (first <= last)]
+    found = first[(tally.counts >= number) & (first <= last)]
     return int(found[0]) if len(found) else None
 
 
 def _why_never(tally: Tally, size: int, manifest: SuiteManifest, number: int) -> str:
     """Return why no size of the log had a count, as a sentence."""
-    look = f"look {number} of {manifest.suite}"
-    above = np.flatnonzero(tally.counts > number)
-    if not len(above):
-        now = int(tally.counts[-1]) if len(tally.counts) else 0
-        return (
-            f"{look} is not reached: {now} of its declared units are resolved now, "
-            f"at {size} entries"
-        )
-    row = int(above[0])
-    before, after = (int(tally.counts[row - 1]) if row else 0), int(tally.counts[row])
-    seq = int(tally.seqs[row])
+    now = int(tally.counts[-1]) if len(tally.counts) else 0
     return (
-        f"{look} was passed over: entry {seq} took its resolved units from {before} to "
-        f"{after}, since several cut-offs were past at once. --at {seq + 1} has the "
-        "rows of that moment, which are off_look"
+        f"look {number} of {manifest.suite} is not reached: {now} of its declared units "
+        f"are resolved now, at {size} entries"
     )

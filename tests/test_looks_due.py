@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ledger.errors import UsageError
 from ledger.projections.board import read_board
+from ledger.projections.board_looks import Reached
 from ledger.projections.fold import Fold
 from ledger.projections.looks_due import due_at
 from ledger.projections.materialize import Tables
@@ -37,15 +38,15 @@ def why_not(history: History, number: int, *looks: int) -> str:
     return str(refused.value)
 
 
-def counted(history: History, size: int) -> int:
+def reached(history: History, size: int) -> Reached:
     """Return how many units a row of the log's first entries says are resolved."""
     tables = Tables()
     fold = Fold(tables, history.until(size))
     fold.catch_up()
     suite = fold.frozen.suites.get(history.manifest.suite)
     if suite is None:
-        return 0
-    return read_board(tables, fold.frozen, suite, no_files).resolved
+        return Reached(resolved=0, before=0, is_amended=False)
+    return read_board(tables, fold.frozen, suite, no_files).reached
 
 
 def told(history: History, *numbers: int, hours: float = 3) -> None:
@@ -69,10 +70,13 @@ def test_a_look_is_due_at_the_first_size_whose_rows_count_so_many_units(
     chronology: str, steps: list[Step]
 ) -> None:
     history = tell(chronology, steps)
-    counts = [counted(history, size) for size in range(1, history.size() + 1)]
+    found = [reached(history, size) for size in range(1, history.size() + 1)]
     for number in range(1, 5):
-        if number in counts:
-            assert due(history, number) == counts.index(number) + 1
+        sizes = [at for at, each in enumerate(found, 1) if each.resolved >= number]
+        if sizes:
+            assert due(history, number) == sizes[0]
+            assert found[sizes[0] - 1].before < number
+            assert not found[sizes[0] - 1].is_amended
         else:
             assert f"look {number} of history@v1" in why_not(history, number)
 
@@ -117,7 +121,18 @@ def test_an_outcome_counts_from_the_entry_on_that_comes_at_the_cut_off(
     assert due(history, 1) == resolved + (2 if microseconds else 1)
 
 
-def test_an_outcome_that_was_taken_back_makes_no_look_fall_due_again() -> None:
+@pytest.mark.parametrize(
+    ("status", "outcome", "is_due"),
+    [
+        ("RESOLVED", "pass", True),
+        ("RESOLVED", "fail", False),
+        ("VOID", None, False),
+        ("CENSORED", None, False),
+    ],
+)
+def test_a_look_is_held_no_longer_once_one_of_its_outcomes_has_changed(
+    status: str, outcome: str | None, *, is_due: bool
+) -> None:
     history = History(statistics__looks=[1, 2])
     told(history, 1)
     first = history.size()
@@ -126,9 +141,47 @@ def test_an_outcome_that_was_taken_back_makes_no_look_fall_due_again() -> None:
     history.wait(hours=3)
     history.resolve(asked)
     second = history.size()
-    history.record(asked, "VOID", author="resolver")
-    assert row(history)["look"]["resolved"] == 1
+    history.record(asked, status, outcome=outcome, author="resolver")
+    look = row(history)["look"]
+    assert (look["resolved"], look["reached"], look["is_due"]) == (2, 2, is_due)
     assert (due(history, 1), due(history, 2)) == (first, second)
+
+
+def test_other_outcomes_in_the_place_of_bad_ones_make_no_second_look() -> None:
+    history = History(statistics__looks=[2])
+    told(history, 1, 2)
+    due_once = history.size()
+    assert row(history)["look"]["is_due"]
+    for number in (3, 4):
+        bad = history.question(f"u-{number}")
+        history.seal(bad)
+        history.wait(hours=3)
+        history.resolve(bad, "fail")
+        history.record(bad, "VOID", author="resolver")
+    look = row(history)["look"]
+    assert (look["resolved"], look["is_due"]) == (4, False)
+    assert due(history, 2) == due_once
+
+
+def test_an_outcome_that_was_amended_before_the_look_is_in_it() -> None:
+    history = History(statistics__looks=[2])
+    asked = history.question("u-1")
+    history.seal(asked)
+    history.wait(hours=3)
+    history.resolve(asked)
+    history.record(asked, "VOID", author="resolver")
+    told(history, 2)
+    look, counts = row(history)["look"], row(history)["counts"]
+    assert (look["resolved"], look["is_due"], counts["resolved"]) == (2, True, 1)
+
+
+def test_a_unit_that_never_had_an_outcome_changes_nothing_about_a_look() -> None:
+    history = History(statistics__looks=[1])
+    open_still = history.question("open")
+    history.seal(open_still)
+    told(history, 1)
+    history.record(open_still, "VOID", author="resolver")
+    assert row(history)["look"]["is_due"]
 
 
 def test_what_a_thief_resolved_counts_as_it_did_before_anybody_knew() -> None:
@@ -171,14 +224,32 @@ def test_a_look_that_is_ahead_says_how_many_are_resolved() -> None:
     )
 
 
-def test_a_look_that_was_passed_over_says_where() -> None:
-    history = History()
+# --- Several at once ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_look_that_several_units_reach_at_once_is_due_with_all_of_them(
+    number: int,
+) -> None:
+    history = History(statistics__looks=[number])
     told(history, 1, 2, 3, hours=0)
     history.now = BEGAN + 5 * HOUR
     history.seal(history.question("later"))
-    seq = history.size() - 1
-    assert due(history, 3) == history.size()
-    assert (
-        f"entry {seq} took its resolved units from 0 to 3, since several cut-offs were "
-        f"past at once. --at {seq + 1} "
-    ) in why_not(history, 2)
+    size = history.size()
+    look = row(history)["look"]
+    assert (look["resolved"], look["reached"], look["is_due"]) == (3, number, True)
+    assert due(history, number) == size
+    assert row(history.until(size - 1))["look"]["resolved"] == 0
+    told(history, 4)
+    assert row(history)["look"]["is_due"] is False
+    assert due(history, number) == size
+
+
+def test_of_two_looks_that_are_reached_at_once_the_later_stands_in_the_row() -> None:
+    history = History(statistics__looks=[1, 2, 4])
+    told(history, 1, 2, 3, hours=0)
+    history.now = BEGAN + 5 * HOUR
+    history.seal(history.question("later"))
+    look = row(history)["look"]
+    assert (look["reached"], look["next"], look["is_due"]) == (2, 4, True)
+    assert due(history, 1, 1, 2) == due(history, 2, 1, 2) == history.size()

@@ -1,0 +1,88 @@
+"""How many units of a suite ever had an outcome, and since which entry so many.
+
+An outcome that is amended away was known all the same: whoever could take it out of the
+number could look at the same look twice.
+"""
+
+import sqlite3
+
+import msgspec
+import numpy as np
+
+from ledger.projections.columns import Integers, integers
+
+# The entries about a suite: the first one that was received at a unit's cut-off or later
+# makes it a declared one.
+ENTRIES = """SELECT e.seq, e.received_us FROM
+    (SELECT seq, received_us, unit FROM forecasts
+    UNION ALL SELECT seq, received_us, unit FROM resolutions) e
+    JOIN questions q USING (unit) WHERE q.suite = :suite"""
+_COUNTING = """SELECT r.unit, r.seq, r.received_us, r.status,
+    ifnull(r.outcome, '') AS outcome, q.cutoff_us
+    FROM resolutions r JOIN questions q USING (unit)
+    WHERE q.suite = :suite AND q.is_spoken AND r.counts"""
+FIRST_OUTCOMES = f"""SELECT min(seq), received_us, cutoff_us FROM ({_COUNTING})
+    WHERE status = 'RESOLVED' GROUP BY unit"""  # noqa: S608 - constants
+_AMENDED = f"""WITH counting AS ({_COUNTING} AND q.cutoff_us <= :as_of)
+    SELECT count(*) FROM
+    (SELECT unit, max(seq), status, outcome FROM counting WHERE seq <= :since
+        GROUP BY unit HAVING sum(status = 'RESOLVED')) AS earlier
+    JOIN (SELECT unit, max(seq), status, outcome FROM counting WHERE seq > :since
+        GROUP BY unit) AS later USING (unit)
+    WHERE (earlier.status, earlier.outcome) <> (later.status, later.outcome)
+    """  # noqa: S608 - constants
+
+
+class Reached(msgspec.Struct, frozen=True, kw_only=True):
+    """How many declared units ever had an outcome, and how many before the last rise.
+
+    `is_amended` says that an outcome among them has changed since that rise.
+    """
+
+    resolved: int
+    before: int
+    is_amended: bool
+
+
+def read_reached(connection: sqlite3.Connection, suite: str, as_of_us: int) -> Reached:
+    """Return how many units of a suite ever had an outcome, when it was read."""
+    rows = connection.execute(FIRST_OUTCOMES, {"suite": suite}).fetchall()
+    first, received_us, cutoff_us = (
+        integers([row[column] for row in rows]) for column in range(3)
+    )
+    is_declared = cutoff_us <= as_of_us
+    first, cutoff_us = first[is_declared], cutoff_us[is_declared]
+    if not len(first):
+        return Reached(resolved=0, before=0, is_amended=False)
+    since = first
+    if (received_us[is_declared] < cutoff_us).any():
+        entries = connection.execute(
+            f"{ENTRIES} ORDER BY e.seq", {"suite": suite}
+        ).fetchall()
+        seqs, receipts = (
+            integers([row[column] for row in entries]) for column in range(2)
+        )
+        since = declared_with(first, cutoff_us, seqs, receipts)
+    last = int(since.max())
+    asked = {"suite": suite, "as_of": as_of_us, "since": last}
+    (amended,) = connection.execute(_AMENDED, asked).fetchone()
+    return Reached(
+        resolved=len(since),
+        before=int(np.count_nonzero(since < last)),
+        is_amended=amended > 0,
+    )
+
+
+def declared_with(
+    first: Integers, cutoff_us: Integers, seqs: Integers, received_us: Integers
+) -> Integers:
+    """Return with which entry each unit was first both resolved and declared.
+
+    `first` are the entries of their first outcomes. It lies behind all of `seqs` for a
+    unit whose cut-off was not past at the last of these.
+    """
+    as_of_us = np.maximum.accumulate(received_us)
+    place = np.searchsorted(as_of_us, cutoff_us)
+    behind = np.append(seqs, seqs[-1:] + 1)
+    since: Integers = np.maximum(first, behind[place])
+    return since
