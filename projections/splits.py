@@ -1,8 +1,8 @@
 """Splits: periods that a suite set apart by cut-off, and whether a holdout still is one.
 
-A holdout is spent once it was tuned on: where a split for tuning, of this version or of
-an earlier one of the suite, has a moment in common with it, and for a forecaster one of
-whose vectors there was made by what had been trained until after it began
+A holdout is spent once it was trained or tuned on: where a split for either, of this
+version or of an earlier one of the suite, has a moment in common with it, and for a
+forecaster one of whose vectors there was made by what had been trained until after it began
 (`trained-in-holdout`). What only follows the past forward, as a computed competitor
 does, spends nothing.
 """
@@ -41,8 +41,8 @@ def purpose(about: Sample, name: str | None) -> str:
     if split.purpose != HOLDOUT:
         return split.purpose
     begins, ends = micros(split.from_), micros(split.until)
-    is_tuned = any(since < ends and begins < until for since, until in board.tuned)
-    return SPENT if is_tuned or _is_trained_on(about) else HOLDOUT
+    is_spent = any(since < ends and begins < until for since, until in board.spent)
+    return SPENT if is_spent or _is_trained_on(about) else HOLDOUT
 
 
 def _is_trained_on(about: Sample) -> bool:

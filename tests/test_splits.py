@@ -109,7 +109,7 @@ def test_a_suite_without_splits_cannot_be_grouped_by_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tuned", "purpose"),
+    ("seen", "purpose"),
     [
         ((0, 5), "holdout"),
         ((0, 5 + 1 / 3600), "spent_holdout"),
@@ -117,26 +117,34 @@ def test_a_suite_without_splits_cannot_be_grouped_by_them() -> None:
         ((9, 12), "holdout"),
     ],
 )
-def test_a_holdout_that_a_split_for_tuning_overlaps_is_spent(
-    tuned: tuple[float, float], purpose: str
+@pytest.mark.parametrize("kind", ["train", "tune"])
+def test_a_holdout_that_a_split_for_training_or_tuning_overlaps_is_spent(
+    seen: tuple[float, float], kind: str, purpose: str
 ) -> None:
-    splits = [split("tuned", *tuned, "tune"), split("held", 5, 9, "holdout")]
+    splits = [split("seen", *seen, kind), split("held", 5, 9, "holdout")]
     history = History(statistics__splits=splits)
     told(history, 1, cutoff_at=BEGAN + 6 * HOUR)
     assert purpose_of(history, "held") == {purpose}
 
 
-def test_a_split_for_training_may_follow_a_holdout() -> None:
-    splits = [split("held", 5, 9, "holdout"), split("folded", 0, 20, "train")]
-    history = History(statistics__splits=splits)
+def test_a_later_version_may_train_on_what_was_a_holdout_of_an_earlier_one() -> None:
+    history = History(statistics__splits=[split("held", 5, 9, "holdout")])
     told(history, 1, cutoff_at=BEGAN + 6 * HOUR)
+    history.freeze(
+        suite("history@v2", statistics__splits=[split("folded", 0, 9, "train")])
+    )
     assert purpose_of(history, "held") == {"holdout"}
 
 
 @pytest.mark.parametrize(
-    ("purpose", "found"), [("tune", "spent_holdout"), ("holdout", "holdout")]
+    ("purpose", "found"),
+    [
+        ("train", "spent_holdout"),
+        ("tune", "spent_holdout"),
+        ("holdout", "holdout"),
+    ],
 )
-def test_what_an_earlier_version_tuned_on_is_no_holdout_of_a_later_one(
+def test_what_an_earlier_version_trained_or_tuned_on_is_no_holdout_of_a_later_one(
     purpose: str, found: str
 ) -> None:
     history = History(statistics__splits=[split("first", 0, 9, purpose)])
