@@ -21,7 +21,7 @@ import msgspec
 from ledger.clock import monotonic_seconds
 from tests.flood import kill_often
 from tests.served import served
-from tests.traced import FAULTS, Stage, strace_is_missing
+from tests.traced import FAULTS, NeverCameError, Stage, strace_is_missing
 
 KILLS = 300
 EXAMPLES = 1_000
@@ -79,7 +79,10 @@ def strike(time: Time, chance: random.Random) -> str:
         for call, fault in cases:
             if time.seconds_left <= 0:
                 break
-            said = set(stage.strike(call, fault))
+            try:
+                said = set(stage.strike(call, fault))
+            except NeverCameError:
+                continue  # As where a file system was mounted: its table is read first.
             assert said <= SAID, (call, fault, said)
             struck += 1
     return f"{struck} of {len(cases)} faults, no receipt lost"
