@@ -155,7 +155,7 @@ def _check_suite(
         raise RefusedError("not-the-owner", msg)
     # Checked once more in full: the client that froze it may not have done so.
     roles = {member.name: member.role for member in state.roster.members.values()}
-    problems = gaps(manifest, roles)
+    problems = gaps(manifest, roles, state.suites)
     if problems:
         unscorable = any(gap.is_unscorable for gap in problems)
         code = "unscorable-proposition" if unscorable else "suite-incomplete"

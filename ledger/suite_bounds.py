@@ -8,18 +8,20 @@ from ledger.suite_table import Gap, Table
 
 # Each table of a manifest, and the range of each of its numbers: a bracket takes
 # the bound in, a parenthesis leaves it out. A window, a bin or a sample of none
-# would divide by nothing; a doubling from 0 would never end.
+# would divide by nothing; a doubling from 0 would never end. A prior of more than
+# a hundred outcomes drowns the past, and an interval that misses more often than it
+# holds, or a test that chance passes more often than not, tells nothing.
 _BOUNDS: dict[str, dict[str, str]] = {
     "coverage": {"minimum": "[0,1]"},
     "templates": {"max_open_hours": "[1,)"},
     "competitors": {
-        "prior_count": "[0,)",
-        "prior_weight": "[0,)",
+        "prior_count": "[0,100]",
+        "prior_weight": "[0,100]",
         "min_past": "[1,)",
     },
     "scoring": {"clip": "(0,0.5)", "decisive": "[0,1]", "min_bin": "[1,)"},
     "statistics": {
-        "level": "(0,1)",
+        "level": "[0.5,1)",
         "resamples": "[100,)",
         "permutations": "[1,)",
         "min_clusters": "[2,)",
@@ -29,7 +31,7 @@ _BOUNDS: dict[str, dict[str, str]] = {
         "max_undefined": "[0,1)",
         "looks": "[1,)",
     },
-    "gates.permutation": {"alpha": "(0,1)", "retained": "[0,1]"},
+    "gates.permutation": {"alpha": "(0,0.5]", "retained": "(0,1]"},
     "gates.promotion": {"trivial_gain": "[0,)", "loss_margin": "[0,)"},
     "prequential": {
         "fading": "(0,1]",
@@ -58,6 +60,8 @@ _ASCENDING: dict[str, tuple[str, ...]] = {
     "utility": ("thresholds",),
     "quantities": ("levels",),
 }
+# What a forecast without fault has, which its range must hold: else it would fail.
+_FAULTLESS = {"slope": 1, "intercept": 0}
 # Pairs of keys of one table of which the first may not be above the second.
 _ORDERED: tuple[tuple[str, str, str], ...] = (
     ("statistics", "min_clusters", "few_clusters"),
@@ -144,6 +148,20 @@ def pairs_out_of_order(suite: Table) -> Iterator[Gap]:
                 continue
             what = f"is {least} and {large} is {most}"
             yield table.gap(small, what, f"it may not be above {large}")
+
+
+def ranges_without_what_is_faultless(suite: Table) -> Iterator[Gap]:
+    """Yield a gap for each range of calibration that a perfect forecast is outside of.
+
+    Its slope is 1 and its intercept 0 (METRICS §9).
+    """
+    calibration = suite.table("gates").table("calibration")
+    for key, faultless in _FAULTLESS.items():
+        ends = [Fraction(number) for number in _numbers(calibration, key)]
+        if ends and not min(ends) <= faultless <= max(ends):
+            written = " to ".join(map(str, _numbers(calibration, key)))
+            what = f"is {written}, and a perfect forecast has {faultless}"
+            yield calibration.gap(key, what, "write a range that holds it")
 
 
 def costs_without_a_choice(suite: Table) -> Iterator[Gap]:

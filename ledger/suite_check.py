@@ -6,12 +6,14 @@ again wherever its log is replayed. So a rule here may be loosened within
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from ledger import suite_bounds as bounds
+from ledger import suite_rules_baseline as baseline
 from ledger import suite_rules_competitor as competitor
 from ledger import suite_rules_template as template
 from ledger.errors import RefusedError
@@ -38,18 +40,20 @@ def manifest_from_toml(text: str, file: str = "the suite") -> dict[str, Any]:
 def gaps(
     manifest: Mapping[str, object] | SuiteManifest,
     roles: Mapping[str, str] | None = None,
+    frozen: Collection[str] | None = None,
 ) -> list[Gap]:
     """Return everything that keeps `manifest` from being frozen; [] if nothing does.
 
     A mapping is what somebody wrote: each required key must stand there. In a
     struct, which comes from a payload, empty collections are rightly absent.
     `roles` says which role each principal of the charter has; without it nobody's
-    role is checked. Which version may follow which is for the door to say.
+    role is checked. `frozen` are the suites of the ledger: without them a pool may
+    name any. Which version may follow which is for the door to say.
     """
     is_written = not isinstance(manifest, SuiteManifest)
     mapping = as_mapping(manifest)
     table, found = examine(mapping, is_written=is_written)
-    suite = Suite(table, roles)
+    suite = Suite(table, roles, frozen)
     # What has the wrong form is named already: no rule speaks of it a second time.
     named = {gap.where for gap in found}
     for rule in _RULES:
@@ -118,6 +122,17 @@ def _no_look_schedule(suite: Suite) -> Iterator[Gap]:
         yield statistics.gap("looks", what, remedy)
 
 
+def _no_coverage(suite: Suite) -> Iterator[Gap]:
+    coverage = suite.top.table("coverage")
+    minimum = coverage.number("minimum")
+    is_registered = suite.top.text("run_class") == "preregistered"
+    if is_registered and minimum is not None and not Fraction(minimum):
+        # Whoever chooses what to forecast chooses the score.
+        what = "is 0 in a preregistered suite"
+        remedy = 'write the share of the units that a row covers, such as "0.95"'
+        yield coverage.gap("minimum", what, remedy)
+
+
 def _on_tables(
     rule: Callable[[Any], Iterator[Gap]],
 ) -> Callable[[Suite], Iterator[Gap]]:
@@ -145,15 +160,19 @@ _RULES: tuple[Callable[[Suite], Iterator[Gap]], ...] = (
     competitor.references_unknown,
     competitor.calibrations_unfit,
     competitor.ablations_unfit,
-    competitor.pool_unfit,
+    baseline.measures_in_own_hands,
+    baseline.past_rates_unfit,
+    baseline.pool_unfit,
     competitor.groupings_unknown,
     template.clip_too_wide,
     template.utility_event_unknown,
     _no_look_schedule,
+    _no_coverage,
     _on_tables(bounds.numbers_out_of_bounds),
     _on_tables(bounds.numbers_too_fine),
     _on_tables(bounds.lists_out_of_order),
     _on_tables(bounds.pairs_out_of_order),
+    _on_tables(bounds.ranges_without_what_is_faultless),
     _on_tables(bounds.costs_without_a_choice),
     _on_tables(bounds.splits_that_end_before_they_start),
 )

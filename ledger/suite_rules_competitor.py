@@ -87,7 +87,7 @@ def priors_unfit(suite: Suite) -> Iterator[Gap]:
         if not Fraction(weight) and not Fraction(count):
             what = "is 0 and prior_weight is 0: an empty past has no rate"
             yield competitor.gap("prior_count", what, 'write "0.5", say')
-        if Fraction(weight) and not _with_role(suite, "r1"):
+        if Fraction(weight) and not suite.with_role("r1"):
             what = f"is {weight}, and no competitor has the role r1"
             yield competitor.gap("prior_weight", what, "declare the R1 rate")
 
@@ -99,7 +99,7 @@ def roles_unfit(suite: Suite) -> Iterator[Gap]:
     a market too, is compared with others, and nobody is measured against them.
     """
     for role in ("r1", "r2"):
-        for other in _with_role(suite, role)[1:]:
+        for other in suite.with_role(role)[1:]:
             yield other.gap("role", f"is {role} a second time", "keep one")
     for competitor in suite.competitors:
         served, layer = competitor.text("role"), competitor.text("layer")
@@ -167,10 +167,6 @@ def fill_unfit(suite: Suite) -> Iterator[Gap]:
         what = f"is true, and {scoring.text('reference')} is no past_rate"
         remedy = "write false, or let a past_rate be the reference"
         yield scoring.gap("baseline_fill", what, remedy)
-
-
-def _with_role(suite: Suite, role: str) -> list[Table]:
-    return [each for each in suite.competitors if each.text("role") == role]
 
 
 def references_unknown(suite: Suite) -> Iterator[Gap]:
@@ -250,19 +246,6 @@ def principals_unknown(suite: Suite) -> Iterator[Gap]:
         gap = suite.role_gap(suite.top, "resolvers", name, "resolver")
         if gap is not None:
             yield gap
-
-
-def pool_unfit(suite: Suite) -> Iterator[Gap]:
-    """Yield a gap for each template of the past that this suite should have."""
-    pool, own = suite.top.table("baseline_pool"), suite.top.text("suite")
-    # A template may also belong to another suite of the pool, unknown here.
-    if own is None or pool.texts("suites") != (own,):
-        return
-    known = {template.text("id") for template in suite.observable}
-    for name in pool.texts("templates"):
-        if name not in known:
-            ids = [each for each in known if each is not None]
-            yield unknown(pool, "templates", name, "observable template", ids)
 
 
 def groupings_unknown(suite: Suite) -> Iterator[Gap]:

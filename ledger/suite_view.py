@@ -1,17 +1,26 @@
 """A manifest as the rules read it: its parts by name, and the charter's roles."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
 from ledger.suite_table import Gap, Table, listed, nearest
 
 
 class Suite:
-    """The sound parts of a manifest; `roles` is None where no charter is known."""
+    """The sound parts of a manifest, and what is known of the ledger it is for.
 
-    def __init__(self, top: Table, roles: Mapping[str, str] | None) -> None:
+    `roles` is None where no charter is known, `frozen` where no log is.
+    """
+
+    def __init__(
+        self,
+        top: Table,
+        roles: Mapping[str, str] | None,
+        frozen: Collection[str] | None,
+    ) -> None:
         self.top = top
         self.roles = roles
+        self.frozen = frozen
         self.templates = top.tables("templates")
         self.competitors = top.tables("competitors")
         self.observable = tuple(
@@ -48,6 +57,10 @@ class Suite:
         """Return the competitor called `name`, or None."""
         called = (each for each in self.competitors if each.text("name") == name)
         return next(called, None) if name is not None else None
+
+    def with_role(self, role: str) -> list[Table]:
+        """Return the competitors that serve as `role`; more than one is a gap."""
+        return [each for each in self.competitors if each.text("role") == role]
 
     def role_gap(self, table: Table, key: str, name: str, role: str) -> Gap | None:
         """Return a gap if the charter lists no `name`, or not in that role."""

@@ -91,6 +91,10 @@ def manifest(number: int = 1, **changes: Any) -> SuiteManifest:
     del open_answers["answers"], open_answers["positive"]
     mood = {"id": "mood", "kind": "affect", "question": "Is the agent anxious?"}
     raw["templates"] = [first, free, listed, open_answers, mood]
+    raw["baseline_pool"] = {
+        "suites": [raw["suite"]],
+        "templates": [each["id"] for each in raw["templates"][:-1]],
+    }
     rival = {"name": "rival", "layer": "native", "principal": "rival"}
     raw["competitors"].append(rival)
     raw.update(changes)

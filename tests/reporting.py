@@ -113,9 +113,14 @@ def suite_of(
 ) -> SuiteManifest:
     """Return the usual suite with these templates, and competitors that are added."""
     made = suite(**changes)
+    asked = templates or made.templates
+    pool = msgspec.structs.replace(
+        made.baseline_pool, templates=tuple(each.id for each in asked)
+    )
     return msgspec.structs.replace(
         made,
-        templates=templates or made.templates,
+        templates=asked,
+        baseline_pool=pool,
         competitors=(*made.competitors, *competitors),
     )
 

@@ -72,6 +72,7 @@ def suite(
     template["allowed_tags"] = ["domain", "repo"]
     weather = {**template, "id": "weather", "answers": ["dry", "rain", "snow"]}
     raw["templates"] += [{**weather, "positive": "rain"}]
+    raw["baseline_pool"]["templates"] = [each["id"] for each in raw["templates"]]
     raw["competitors"].append(
         {"name": "rival", "layer": _rival_layer(changes), "principal": "rival"}
     )

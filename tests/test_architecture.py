@@ -39,6 +39,7 @@ GROUND_FLOOR = {
         "suite_view",
         "suite_shape",
         "suite_bounds",
+        "suite_rules_baseline",
         "suite_rules_competitor",
         "suite_rules_template",
         "suite_check",

@@ -342,10 +342,19 @@ def test_questions_with_other_answers_are_not_counted_together() -> None:
     assert says(history) == 750_000
 
 
-def test_templates_outside_the_pool_are_not_counted() -> None:
-    history = History()
-    told(history, "rain", template="weather")
-    assert says(history, template="weather") == 333_334
+@pytest.mark.parametrize(
+    ("taught", "rate"), [("dispatch-pass", 750_000), ("outside", 500_000)]
+)
+def test_templates_outside_the_pool_are_not_counted(taught: str, rate: int) -> None:
+    first = suite().templates[0]
+    outside = template(suite(), ("pass", "fail"), id="outside")
+    history = History(suite_of(first, outside))
+    told(history, template=taught)
+    pool = Pool(suites=("history@v1", "history@v2"), templates=(first.id,))
+    second = suite_of(first, name="history@v2")
+    history.manifest = msgspec.structs.replace(second, baseline_pool=pool)
+    history.freeze(history.manifest)
+    assert says(history) == rate
 
 
 def test_equal_tags_are_counted_together_and_so_is_having_none() -> None:

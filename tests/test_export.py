@@ -34,7 +34,7 @@ from ledger.suite import CharterManifest, QuantityRule
 from tests.console import Console
 from tests.publisher import audited, publish
 from tests.source_tree import REPOSITORY
-from tests.workshop import SUITE, Workshop, key_of, suite_manifest
+from tests.workshop import SUITE, Workshop, key_of, renamed, suite_manifest
 
 FILES = ["forecasts.parquet", "rows.csv", "rows.jsonl", "rows.parquet"]
 
@@ -326,7 +326,7 @@ def test_slots_and_groupings_are_those_that_were_asked_for(
 
 def test_a_superseded_suite_is_published_beside_its_successor(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path).found().tell()
-    later = msgspec.structs.replace(workshop.manifest, suite="workshop@v2")
+    later = renamed(workshop.manifest, "workshop@v2")
     workshop.append(
         msgspec.structs.replace(workshop.frozen(later), supersedes="workshop@v1")
     )

@@ -20,7 +20,7 @@ from ledger.projections.export import Past, read_charters
 from ledger.store import Head, Store, open_store
 from tests.console import Console, Shown
 from tests.publisher import Copy, audited, publish
-from tests.workshop import ORIGIN, SUITE, Workshop, key_of, suite_manifest
+from tests.workshop import ORIGIN, SUITE, Workshop, key_of, renamed, suite_manifest
 
 LOOKS = (1, 2)
 # At which size of the log each look fell due, and how long the log is in the end.
@@ -137,7 +137,7 @@ def test_a_name_without_a_version_means_the_latest_of_that_size(
     console: Console, tmp_path: Path
 ) -> None:
     workshop = Workshop(tmp_path).found()
-    second = msgspec.structs.replace(workshop.manifest, suite="workshop@v2")
+    second = renamed(workshop.manifest, "workshop@v2")
     frozen = msgspec.structs.replace(
         workshop.frozen(second), supersedes=workshop.manifest.suite
     )

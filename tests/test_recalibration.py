@@ -364,10 +364,19 @@ def test_a_suite_without_recalibrations_reads_nothing_of_them() -> None:
     }
 
 
-def test_the_past_is_of_the_pool_alone() -> None:
-    history = of_native(
-        recalibration("isotonic", min_past=1), baseline_pool__suites=["other@v1"]
-    )
+@pytest.mark.parametrize("version", ["history@v1", "history@v2"])
+def test_a_source_is_mapped_by_what_it_said_in_the_same_version(version: str) -> None:
+    competitor = recalibration("isotonic", min_past=1)
+    history = of_native(competitor)
     taught(history, 1, "0.8", "fail")
+    history.manifest = suite_of(
+        competitors=[competitor],
+        name="history@v2",
+        baseline_pool__suites=["history@v1", "history@v2"],
+    )
+    history.freeze(history.manifest)
+    if version == "history@v2":
+        taught(history, 2, "0.8", "fail")
     history.seal(history.question("asked"), "0.8")
-    assert said(history, "native-isotonic")["asked"][0] == 800_000
+    mapped = {"history@v1": 800_000, "history@v2": 0}[version]
+    assert said(history, "native-isotonic")["asked"][0] == mapped

@@ -16,6 +16,7 @@ from ledger.index import Index
 from ledger.keys.roster import Principal
 from ledger.keys.signing import SignerKey, VerifierKey
 from ledger.state import State
+from ledger.suite import SuiteManifest
 from tests.court import (
     BAR,
     LISTED,
@@ -178,6 +179,20 @@ def unsourced(court: Court, **changes: Any) -> LedgerEvent:
     return next_suite(
         court, manifest=msgspec.structs.replace(made, templates=(lacking, *others))
     )
+
+
+def remembering(*suites: str) -> SuiteManifest:
+    """Return the second version of the suite, whose past is of these."""
+    made = manifest(2)
+    pool = msgspec.structs.replace(made.baseline_pool, suites=suites)
+    return msgspec.structs.replace(made, baseline_pool=pool)
+
+
+def test_the_past_may_be_that_of_a_version_that_was_frozen() -> None:
+    court = Court()
+    second = remembering("court@v2", "court@v1")
+    court.hear(next_suite(court, manifest=second))
+    assert "court@v2" in court.state.suites
 
 
 def demanding(court: Court, **changes: Any) -> LedgerEvent:
@@ -501,6 +516,20 @@ REFUSED: dict[str, tuple[str, Case]] = {
     "a manifest of another suite": (
         "suite-unfit",
         lambda c: c.frozen(manifest(2), suite="court@v3", supersedes="court@v2"),
+    ),
+    "a past of a suite that is not frozen": (
+        "suite-incomplete",
+        lambda c: next_suite(c, manifest=remembering("court@v2", "ghost@v1")),
+    ),
+    "a past of a version that does not yet exist": (
+        "suite-incomplete",
+        lambda c: next_suite(c, manifest=remembering("court@v2", "court@v3")),
+    ),
+    "a past without the suite itself": (
+        "suite-incomplete",
+        lambda c: next_suite(
+            c, manifest=msgspec.structs.replace(manifest(1), suite="court@v2")
+        ),
     ),
     "a suite with questions that are not at hand": (
         "pin-missing",

@@ -20,7 +20,7 @@ SELF = manifest_from_toml((TESTS / "../docs/suites/piper-self.toml").read_text()
 CASES = tomllib.loads((TESTS / "suite_defects.toml").read_text())
 ROLES = {
     name: name for name in ("root", "evaluator", "issuer", "resolver", "forecaster")
-}
+} | {"rival": "forecaster"}
 ABSENT = "ABSENT"
 
 Changes = dict[str, Any]
@@ -181,6 +181,26 @@ def test_a_principal_has_no_parameters_of_a_method(name: str, key: str) -> None:
 
     assert gap.where == f"competitors[piper-native].{key}"
     assert "no method" in gap.what
+
+
+@pytest.mark.parametrize(
+    ("frozen", "what"),
+    [
+        (None, []),
+        (["piper-old@v3"], []),
+        (["piper-old@v2"], ["has piper-old@v3, which is not frozen in this ledger"]),
+        ([], ["has piper-old@v3, which is not frozen in this ledger"]),
+    ],
+    ids=["no ledger", "frozen there", "another version", "nothing frozen"],
+)
+def test_a_past_is_of_suites_that_are_frozen_where_that_is_known(
+    frozen: list[str] | None, what: list[str]
+) -> None:
+    pool = {"baseline_pool/suites": ["piper-self@v1", "piper-old@v3"]}
+
+    found = gaps(changed(pool), ROLES, frozen)
+
+    assert [gap.what for gap in found] == what
 
 
 @pytest.mark.parametrize("changes", CASES["taken"].values(), ids=CASES["taken"])

@@ -22,7 +22,7 @@ from ledger.suite_template import new_suite
 from ledger.writer import Submission
 from tests.console import Console
 from tests.served import HURRIED, Served, served_as, until, wire
-from tests.workshop import SUITE, suite_manifest
+from tests.workshop import SUITE, renamed, suite_manifest
 
 SOUND = b"exit 0\n"
 DIGEST = sha256(SOUND).hexdigest()
@@ -351,7 +351,7 @@ class House(Served):
         folder.mkdir()
         (folder / "run.sh").write_bytes(SOUND)
         self.folder.blobs.keep(SOUND)
-        manifest = msgspec.structs.replace(pinning("run.sh"), suite="workshop@v2")
+        manifest = renamed(pinning("run.sh"), "workshop@v2")
         event = msgspec.structs.replace(self.shop.frozen(manifest), supersedes=SUITE)
         self.shop.append(event)
         self.pinned = manifest
@@ -455,7 +455,7 @@ def test_a_superseded_version_is_not_held_to_its_files(house: House) -> None:
     # The next version is pinned as the file is now: forecasts go on under it.
     house.folder.blobs.keep(path.read_bytes())
     manifest = msgspec.structs.replace(
-        house.pinned, suite="workshop@v3",
+        renamed(house.pinned, "workshop@v3"),
         pins={"run.sh": sha256(path.read_bytes()).hexdigest()},
     )  # fmt: skip
     event = msgspec.structs.replace(

@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from ledger import codec
 from ledger.events import (
     Evidence,
@@ -318,3 +320,9 @@ def suite_manifest(name: str = "workshop") -> SuiteManifest:
     """Return a sound suite: the template that people start from, with our names."""
     text = new_suite(name, "self")
     return freeze_manifest(tomllib.loads(text))
+
+
+def renamed(manifest: SuiteManifest, suite: str) -> SuiteManifest:
+    """Return the same rules under another name, whose past is its own."""
+    pool = msgspec.structs.replace(manifest.baseline_pool, suites=(suite,))
+    return msgspec.structs.replace(manifest, suite=suite, baseline_pool=pool)
