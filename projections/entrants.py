@@ -147,7 +147,7 @@ class Field:
         if competitor.name in self.computed:
             said = self.computed[competitor.name]
             taken = said_at(said, place, unit, vectors.sealed_us[rows], weight)
-            return self._filled(taken, slot)
+            return self._filled(msgspec.structs.replace(taken, origin=rows), slot)
         taken = Chosen(
             unit=unit,
             place=place,
@@ -162,6 +162,7 @@ class Field:
                 vectors.piconats_clipped[rows],
             ),
             vector=rows,
+            origin=rows,
         )
         return self._filled(taken, slot)
 

@@ -31,10 +31,13 @@ def filled(board: Board, places: Places, chosen: Chosen, reference: Computed) ->
     def inserted(column: Integers, added: Integers) -> Integers:
         return np.insert(column, first, added)
 
-    vector = chosen.vector
+    def beside(rows: Integers | None) -> Integers | None:
+        return None if rows is None else np.insert(rows, first, -1)
+
     return msgspec.structs.replace(
         chosen,
-        vector=None if vector is None else np.insert(vector, first, -1),
+        vector=beside(chosen.vector),
+        origin=beside(chosen.origin),
         unit=inserted(chosen.unit, chosen.unit[first]),
         place=inserted(chosen.place, place),
         sealed_us=inserted(chosen.sealed_us, chosen.sealed_us[first]),

@@ -1,8 +1,9 @@
 """Whether a row's competitor should take over, and on which parts (METRICS §22).
 
-The candidate is set against the strongest simple baseline that knows the past alone, or
-the incumbent where that is stronger, on the units of the row. Where a suite sets splits
-apart, a candidate is promoted on its holdout and nowhere else.
+The candidate is set against the strongest of the simple baselines that know the past
+alone, the suite's reference, the holders of its roles and the incumbent, on the units of
+the row. Where a suite sets splits apart, a candidate is promoted on its holdout and
+nowhere else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from ledger.projections.exact import dec12
 from ledger.projections.gates import Parts, gains, no_degradation, promotion
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
+from ledger.projections.leak_tests import leak_tests
 from ledger.projections.measures import Score, mean_of
 from ledger.projections.parts import values_of
 from ledger.projections.resampling import Interval
@@ -35,7 +37,6 @@ class Standing(NamedTuple):
 
     is_forward: bool
     may_be_claimed: bool
-    no_leakage: bool | None
     has_utility: bool | None
 
 
@@ -104,6 +105,7 @@ def promoting(
     declared = ground.sample.board.suite.manifest.gates.promotion
     trivial = Fraction(declared.trivial_gain)
     gain, interval = stood.gain, intervals.get(GAIN)
+    tested = leak_tests(ground)
     increases = {
         name: intervals[name].hi if name in intervals else None
         for name in stood.increases
@@ -115,7 +117,7 @@ def promoting(
             no_degradation=no_degradation(increases, Fraction(declared.loss_margin))
             if increases
             else None,
-            no_leakage=known.no_leakage,
+            no_leakage=tested.no_leakage,
             has_utility=known.has_utility,
             sample_suffices=known.is_forward and inference.has_clusters(ground),
             may_be_claimed=known.may_be_claimed,
@@ -134,6 +136,7 @@ def promoting(
             for name, each in stood.increases.items()
         },
         "loss_margin": dec12(Fraction(declared.loss_margin)),
+        "leak_tests": tested.told(),
         "holds": decided.parts.hold,
     }
 
@@ -194,23 +197,31 @@ def _gain(ground: Ground, mine: Slotted, theirs: Slotted) -> Score:
 
 
 def _rivals(ground: Ground, field: Field) -> list[Baseline]:
-    """Return the past-only baselines and the incumbent, on these very units.
+    """Return whom a candidate is set against, on these very units.
 
-    A baseline that has no score on one of them is left out. An incumbent is not:
-    without it there is nobody to compare with, lest a candidate be promoted past whom
-    it was to beat.
+    A past rate that is nothing else and has no score on one of them is left out. Whom
+    the suite names as its reference, in a role or as the incumbent is not: without it
+    there is nobody to compare with, lest a candidate be promoted past whom it was to
+    beat.
     """
-    manifest, entrant = ground.sample.board.suite.manifest, ground.sample.entrant
+    manifest, mine = ground.sample.board.suite.manifest, ground.sample.entrant
+    named = {manifest.scoring.reference, manifest.incumbent}
     rivals = [
-        Baseline(each.name, field.beside(entrant, each.name))
+        each
         for each in manifest.competitors
-        if each.name != entrant.competitor.name
-        and (each.method == "past_rate" or each.name == manifest.incumbent)
-        and field.competes(each)
+        if each.name != mine.competitor.name
+        and (each.method == "past_rate" or each.role or each.name in named)
     ]
-    whole = [each for each in rivals if ground.all_of(each.slotted.is_scored)]
-    is_left_out = {each.name for each in rivals} - {each.name for each in whole}
-    return [] if manifest.incumbent in is_left_out or not ground.size else whole
+    whole = [
+        Baseline(each.name, theirs)
+        for each in rivals
+        if field.competes(each)
+        for theirs in [field.beside(mine, each.name)]
+        if ground.all_of(theirs.is_scored)
+    ]
+    needed = {each.name for each in rivals if each.role or each.name in named}
+    is_lacking = not needed <= {each.name for each in whole}
+    return [] if is_lacking or not ground.size else whole
 
 
 def _strongest(ground: Ground, rivals: list[Baseline]) -> Baseline | None:

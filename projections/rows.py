@@ -4,7 +4,7 @@ A row is a function of the tables and the manifest alone: no clock is read, and 
 ledger's head is attached only when a row is exported, so that a row does not change
 when something unrelated is appended. `docs/rows.md` says what each field means.
 
-    board, board_units, pool   a suite's tables as columns, and its past
+    board, board_units, board_looks, pool   a suite's tables as columns, and its past
     baselines, computed        what its computed competitors say, and where
     decay, recalibration       how old outcomes count, what the past makes of a source
     slots, slotted, entrants   what a competitor has on each unit, in a slot
@@ -13,7 +13,7 @@ when something unrelated is appended. `docs/rows.md` says what each field means.
     ground, seeds, inferred    what its statistics take, and are drawn from
     measures, calibrated, drifting, quantified, ablating, adapting, spreading   scores
     recalibrating              how much of a recalibrated row is recalibrated
-    permuted, promoting, gated, acting   what may be claimed, and what it was worth
+    permuted, leak_tests, promoting, gated, acting   what may be claimed, and its worth
     weighed                    all of these, each once
     report                     rows that are kept until an event outdates them
 """
@@ -60,9 +60,9 @@ def row_of(subject: Subject, scale: Scale) -> Row:
     about, part, slot = subject
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
-    covered, tested = coverage(about, counts), integrity(about, counts)
+    covered = coverage(about, counts)
     labelled = labels(about, part, counts, covered, slot)
-    asked = _question(about, part, labelled, tested)
+    asked = _question(about, part, labelled)
     ground = Ground(about, cohort)
     found = scale.weigh(ground, asked)
     if part.grouping != BUDGET:
@@ -78,7 +78,7 @@ def row_of(subject: Subject, scale: Scale) -> Row:
         **found,
         **({"costs": spent} if spent else {}),
         "bounds": bounds(about, cohort),
-        "integrity": tested,
+        "integrity": integrity(about, counts),
         "window": _window(entrant, cohort),
         "as_of": _instant(board.as_of_us),
         "look": look(board),
@@ -107,6 +107,7 @@ def _identity(about: Sample, part: Part, slot: str) -> Row:
         "layer": competitor.layer,
         "source": competitor.of,
         "role": competitor.role,
+        "principal_entries": _entries(about),
         "evidence_tier": competitor.evidence_tier,
         "horizon": part.horizon,
         "slot": slot,
@@ -115,15 +116,24 @@ def _identity(about: Sample, part: Part, slot: str) -> Row:
     }
 
 
-def _question(about: Sample, part: Part, labelled: list[str], tested: Row) -> Question:
+def _entries(about: Sample) -> int | None:
+    """Return how many competitors of the suite the same principal seals.
+
+    Of many entries some look good by chance alone. None where nobody seals it.
+    """
+    principal = about.entrant.competitor.principal
+    if principal is None:
+        return None
+    competitors = about.board.suite.manifest.competitors
+    return sum(each.principal == principal for each in competitors)
+
+
+def _question(about: Sample, part: Part, labelled: list[str]) -> Question:
     """Return what a row is asked: promotion is decided on the whole, or on a holdout."""
     splits = about.board.suite.manifest.statistics.splits
-    leaks = tested["feature_leak_tests"]
-    is_tested = leaks["passed"] + leaks["failed"] > 0
     return Question(
         is_whole=part.grouping in {None, SPLIT},
         is_forward=HOLDOUT in labelled if splits else True,
-        no_leakage=not leaks["failed"] if is_tested else None,
         in_the_way=in_the_way(labelled),
     )
 

@@ -20,7 +20,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
     `place` is a row of `Places`: where the baselines are that go with the vector.
     `vector` is a row of the board's vectors; there is none of what was computed, and it
-    is -1 for what only fills the time before the first vector.
+    is -1 for what only fills the time before the first vector. `origin` is the row that
+    a vector goes back to: itself, or what it was mapped from.
     """
 
     unit: Integers
@@ -31,6 +32,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     distinct: list[tuple[int, ...]]
     scores: ScoreColumns
     vector: Integers | None = None
+    origin: Integers | None = None
 
 
 class Slotted(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,13 +31,12 @@ class Question(NamedTuple):
     """What a row is asked besides its scores.
 
     `is_whole` is whether promotion is decided on its part at all, `is_forward` whether
-    that is where the suite decides it; `no_leakage` is None where nothing was tested.
-    `in_the_way` are its labels that stand in the way of any claim.
+    that is where the suite decides it. `in_the_way` are its labels that stand in the way
+    of any claim.
     """
 
     is_whole: bool
     is_forward: bool
-    no_leakage: bool | None
     in_the_way: tuple[str, ...]
 
 
@@ -106,7 +105,6 @@ def _weighed(
         known = Standing(
             is_forward=asked.is_forward,
             may_be_claimed=not asked.in_the_way,
-            no_leakage=asked.no_leakage,
             has_utility=useful.is_useful,
         )
         decided["promotion"] = promoting(ground, stood, of_losses, inference, known)

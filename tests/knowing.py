@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ledger.events import Evidence
+from ledger.events import Evidence, Question
 from ledger.suite import SuiteManifest
 from tests.simulator import History, suite
 
@@ -30,21 +30,25 @@ def knowing(
     says: tuple[str, str] = ("0.85", "0.15"),
     horizons: tuple[str, ...] = ("24h",),
     lacking: int | None = None,
+    rival: tuple[str, str] = ("0.5", "0.5"),
     by_hand: tuple[str, str] | None = None,
     skips: int = 0,
     skipped: int = 0,
+    without: tuple[str, ...] = (),
     tags: dict[str, str] | None = None,
     utility: bool = False,
     leak_tested: bool = False,
+    untested: int = 0,
     **changes: Any,
 ) -> History:
     """Return a history in which half of the targets pass and the others fail, mostly.
 
     Of these two `native` says what `says` has, and `rival`, unless `lacking` is None,
-    that nobody knows, of all but the first `lacking` units; `native` skips the first
+    what `rival` has, of all but the first `lacking` units; `native` skips the first
     `skips`. A competitor `by-hand` says what `by_hand` has, unless that is None.
     Questions of a round have the same horizon, by turns, and so many more are `skipped`
-    by everybody.
+    by everybody; `native` forecasts others that stay `without` an outcome, each of a
+    status. All vectors but the first `untested` say what a leak is tested by, if any do.
     """
     usual = {**FEW, **({"utility": UTILITY} if utility else {}), **changes}
     history = History(manifest or suite(**usual))
@@ -60,19 +64,34 @@ def knowing(
                 horizon=horizons[turn % len(horizons)],
                 tags=tags or {},
             )
-            stated = Evidence(cutoff_at=question.opened_at) if leak_tested else None
             at = turn * TARGETS + number
+            is_tested = leak_tested and at >= untested
+            stated = Evidence(cutoff_at=question.opened_at) if is_tested else None
             if at >= skips:
                 history.seal(question, says[not does], evidence=stated)
             if by_hand is not None:
                 stated_by = {"forecaster": "by-hand", "evidence": stated}
                 history.seal(question, by_hand[not does], **stated_by)
             if lacking is not None and at >= lacking:
-                history.seal(question, "0.5", forecaster="rival")
+                history.seal(question, rival[not does], forecaster="rival")
             asked.append((question, does != odd))
         for number in range(skipped if turn == 0 else 0):
             history.asked(f"u-skipped-{number}")
+        gone = _without(history, without if turn == 0 else ())
         history.wait(hours=3)
         for question, does in asked:
             history.resolve(question, "pass" if does else "fail")
+        for question, status in gone:
+            history.record(question, status, author="resolver")
     return history
+
+
+def _without(history: History, statuses: tuple[str, ...]) -> list[tuple[Question, str]]:
+    """Let `native` forecast a question for each status; return those to be recorded."""
+    made = [
+        (history.asked(f"u-without-{number}"), status)
+        for number, status in enumerate(statuses)
+    ]
+    for question, _ in made:
+        history.seal(question, "0.5")
+    return [each for each in made if each[1] != "PENDING"]

@@ -1,10 +1,14 @@
 """The verdicts of a row, through logs: credit, promotion, and what leaves them open."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from tests.knowing import ROUNDS, TARGETS, knowing
+from ledger.events import Evidence
+from tests.knowing import FEW, ROUNDS, TARGETS, UNITS, UTILITY, knowing
 from tests.reporting import Row, row, rows
-from tests.simulator import History
+from tests.simulator import History, suite
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +80,79 @@ def test_a_gain_is_promoted_once_leaks_were_tested_for(
     assert (gate["decision"], gate["verdict"]) == (decision, verdict)
 
 
+@pytest.mark.parametrize(
+    ("untested", "holds", "decision"), [(3, True, "PROMOTE"), (4, None, "INCONCLUSIVE")]
+)
+def test_no_leakage_is_known_once_enough_of_what_is_scored_was_tested(
+    untested: int, decision: str, *, holds: bool | None
+) -> None:
+    history = knowing(utility=True, leak_tested=True, untested=untested)
+    gate = row(history)["gates"]["promotion"]
+    assert gate["leak_tests"] == {
+        "vectors": UNITS,
+        "tested": UNITS - untested,
+        "failed": 0,
+    }
+    assert gate["holds"]["no_leakage"] is holds
+    assert gate["decision"] == decision
+
+
+def test_one_vector_that_failed_a_leak_test_decides_against_all_that_passed() -> None:
+    history = knowing(
+        utility=True, leak_tested=True, untested=1, statistics__looks=[UNITS + 1]
+    )
+    question = history.asked("leaks", cluster="t-00")
+    ahead = Evidence(cutoff_at=question.cutoff_at)
+    history.seal(question, "0.9", evidence=ahead)
+    history.wait(hours=3)
+    history.resolve(question)
+    gate = row(history)["gates"]["promotion"]
+    assert gate["leak_tests"]["failed"] == 1
+    assert gate["holds"]["no_leakage"] is False
+    assert (gate["decision"], gate["verdict"]) == ("HOLD", "REVERT")
+
+
+def test_a_vector_that_is_scored_nowhere_leaks_into_no_verdict() -> None:
+    history = knowing(utility=True, leak_tested=True)
+    question = history.asked("late")
+    history.wait(hours=3)
+    history.record(question, "VOID", published_at=question.cutoff_at)
+    history.seal(question, "0.9", evidence=Evidence(cutoff_at=history.now))
+    found = row(history)
+    leaks = found["integrity"]["feature_leak_tests"]
+    assert leaks["tests"]["known-before-sealing"]["count"] == 1
+    assert found["gates"]["promotion"]["leak_tests"]["failed"] == 0
+    assert found["gates"]["promotion"]["decision"] == "PROMOTE"
+
+
+def test_of_updates_those_that_stand_in_the_slot_are_tested() -> None:
+    history = History()
+    question = history.question()
+    first = history.seal(question, evidence=Evidence(cutoff_at=history.now))
+    ahead = Evidence(cutoff_at=question.cutoff_at)
+    history.update(question, first, evidence=ahead)
+    history.wait(hours=3)
+    history.resolve(question)
+    tests = {
+        slot: row(history, slot=slot)["gates"]["promotion"]["leak_tests"]
+        for slot in ("initial", "final", "all")
+    }
+    assert tests == {
+        "initial": {"vectors": 1, "tested": 1, "failed": 0},
+        "final": {"vectors": 1, "tested": 1, "failed": 1},
+        "all": {"vectors": 2, "tested": 2, "failed": 1},
+    }
+
+
+def test_what_recalibrates_another_leaks_what_its_source_does() -> None:
+    history = knowing(leak_tested=True, untested=4)
+    of_source, of_map = (
+        row(history, name)["gates"]["promotion"]["leak_tests"]
+        for name in ("native", "native-calibrated")
+    )
+    assert of_source == of_map == {"vectors": UNITS, "tested": UNITS - 4, "failed": 0}
+
+
 def test_who_is_no_better_than_the_past_is_rejected() -> None:
     gate = row(knowing(says=("0.5", "0.5"), utility=True))["gates"]["promotion"]
     assert (gate["decision"], gate["verdict"]) == ("REJECT", "REVERT")
@@ -109,6 +186,58 @@ def test_an_incumbent_that_lacks_a_unit_leaves_a_promotion_undecided() -> None:
         history.resolve(question)
     gate = row(history)["gates"]["promotion"]
     assert (gate["against"], gate["decision"]) == (None, "INCONCLUSIVE")
+
+
+RIVALS: dict[str, dict[str, str]] = {
+    "as its reference": {"reference": "rival"},
+    "in the first role": {"reference": "past-rate", "r1": "rival"},
+    "in the second role": {"reference": "past-rate", "r2": "rival"},
+}
+
+
+def against(named: dict[str, str], **told: Any) -> Row:
+    """Return what is decided of `native` where the suite names `rival`'s vectors so."""
+    made = suite(**FEW, scoring__reference=named["reference"], utility=UTILITY)
+    role = next((role for role in ("r1", "r2") if role in named), None)
+    competitors = []
+    for each in made.competitors:
+        changed: dict[str, Any] = {}
+        if each.name == "rival":
+            changed = {"layer": "baseline", "role": role}
+        elif role and each.role == role:
+            changed = {"role": None, "by": (), "prior_weight": "0"}
+        elif each.role == "r2":
+            changed = {"prior_weight": "0"}
+        competitors.append(msgspec.structs.replace(each, **changed))
+    manifest = msgspec.structs.replace(made, competitors=tuple(competitors))
+    history = knowing(manifest, leak_tested=True, **told)
+    gate: Row = row(history)["gates"]["promotion"]
+    return gate
+
+
+@pytest.mark.parametrize("named", RIVALS.values(), ids=RIVALS)
+def test_a_candidate_is_set_against_whom_the_suite_itself_names(
+    named: dict[str, str],
+) -> None:
+    gate = against(named, lacking=0, rival=("0.85", "0.15"), says=("0.7", "0.3"))
+    assert (gate["against"], gate["decision"]) == ("rival", "REJECT")
+    weaker = against(named, lacking=0)
+    assert weaker["decision"] == "PROMOTE"
+
+
+@pytest.mark.parametrize("named", RIVALS.values(), ids=RIVALS)
+@pytest.mark.parametrize(("lacking", "decision"), [(0, "PROMOTE"), (1, "INCONCLUSIVE")])
+def test_without_one_of_these_on_every_unit_there_is_nobody_to_compare_with(
+    named: dict[str, str], lacking: int, decision: str
+) -> None:
+    gate = against(named, lacking=lacking)
+    assert (gate["against"] is None) is (lacking > 0)
+    assert gate["decision"] == decision
+
+
+def test_whom_the_suite_names_as_nothing_may_lack_a_unit() -> None:
+    gate = row(knowing(lacking=1, utility=True, leak_tested=True))["gates"]
+    assert gate["promotion"]["decision"] == "PROMOTE"
 
 
 def test_a_promotion_may_look_at_horizons() -> None:
