@@ -156,6 +156,7 @@ _PROMOTED = {
             "gates.promotion.loss_increase",
             "gates.promotion.loss_margin",
             "gates.promotion.is_forward",
+            "gates.promotion.leak_tests",
             "gates.promotion.holds",
             "utility.regret",
         ),
@@ -172,8 +173,8 @@ _PROMOTED = {
     ),
     "brier_gain": Entry(
         HIGHER,
-        "how much less Brier loss there was than of the strongest past-only baseline or "
-        "the incumbent",
+        "how much less Brier loss there was than of the strongest past rate, reference, "
+        "holder of a role or incumbent",
         "(1/n) Σ (loss of the baseline - loss), the same units; its lower end has to be "
         "above trivial_gain",
         _PROMOTION,
