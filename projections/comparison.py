@@ -21,7 +21,7 @@ from ledger.projections.entrants import Entrant, Field
 from ledger.projections.exact import dec12
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
-from ledger.projections.labels import LABELS, labels
+from ledger.projections.labels import LABELS, labels, small_of
 from ledger.projections.measures import BRIER
 from ledger.projections.paired import SignFlip, paired
 from ledger.projections.parts import BUDGET, TIER, Part, Parts
@@ -134,7 +134,8 @@ def _labels(pair: Pair, ground: Ground, inference: Inference, slot: str) -> list
     What is small of the units that both forecast is small here, though neither side's
     row is. Against an oracle nobody claims anything: it knows what no forecaster can.
     """
-    statistics = ground.sample.board.suite.manifest.statistics
+    manifest = ground.sample.board.suite.manifest
+    largest = int(np.bincount(ground.cluster.code).max()) if ground.size else 0
     deserved = {
         label
         for side in pair[:2]
@@ -142,9 +143,7 @@ def _labels(pair: Pair, ground: Ground, inference: Inference, slot: str) -> list
         for label in labels(side, pair.part, counts, coverage(side, counts), slot)
     }
     here = {
-        "small_sample": ground.size < statistics.min_slice,
-        "few_clusters": ground.cluster.size < statistics.few_clusters,
-        "single_cluster": ground.cluster.size == 1,
+        **small_of(manifest, ground.size, ground.cluster.size, largest),
         NO_INTERVAL: not inference.has_clusters(ground),
     }
     deserved |= {label for label, is_deserved in here.items() if is_deserved}

@@ -1,38 +1,52 @@
 """What a reader must know of a row before believing it, in one word each."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ledger.projections.board_units import RESOLVED
 from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
-from ledger.projections.counts import Counts
+from ledger.projections.counts import Counts, vectors_in
 from ledger.projections.looks import look
 from ledger.projections.parts import HORIZON, SPLIT, Part
 from ledger.projections.sample import Sample
 from ledger.projections.splits import HOLDOUT, SPENT, TRAIN, TUNE, divided, purpose
+from ledger.suite import SuiteManifest
 
 LABELS = {
     "exploratory": "the suite is exploratory, or the slice is undeclared or has fewer "
     "scored units than `statistics.min_slice`",
     "undeclared_slot": "the slot is not the suite's headline",
-    "off_look": "results are due at other numbers of resolved units: `look` has which, "
-    "and `--look N` shows the rows of one that was reached",
+    "off_look": "results are due at other numbers of resolved units, or were due before "
+    "an outcome was amended: `look` has which, and `--look N` shows the rows of one that "
+    "was reached",
     TRAIN: "units of it are there to train on: no evidence of skill",
     TUNE: "units of it are there to tune on: no evidence of skill",
-    HOLDOUT: "the split is a holdout, and nothing shows that it was tuned on",
-    SPENT: "units of it were to be a holdout, and were tuned on: no evidence of skill",
+    HOLDOUT: "the split is a holdout, and nothing shows that it was trained or tuned on",
+    SPENT: "units of it were to be a holdout, and were trained or tuned on: no evidence "
+    "of skill",
     "claimed": "lateness and baselines go by the authors' own times",
     "forecaster_owned": "the forecaster brought questions itself: never official",
     "shared_custody": "one user holds the keys of several roles",
     "compromised_key": "the suite was frozen with a key that was compromised by then",
     "not_for_score": "the run is for power or debugging",
-    "oracle": "knows what no forecaster can know: never a baseline",
+    "oracle": "knows what no forecaster can know: never a baseline, never official",
+    "lax_gates": "the suite declares a weaker interval or gate, or a smaller sample, than "
+    "is proposed below",
     "under_covered": "fewer units are covered than `coverage.minimum` demands, "
     "of at least one",
+    "unsettled": "more units lack an outcome (overdue, censored, canceled, void or "
+    "invalid) than `coverage.minimum` allows",
+    "awaiting": "outcomes are still to come, and more units have none yet than "
+    "`coverage.minimum` allows: those that came early may be of a kind",
+    "withheld": "a resolved unit has a hidden vector that nobody opened: what is opened "
+    "may be chosen by its outcome",
     "small_sample": "fewer scored units than `statistics.min_slice`",
     "few_clusters": "fewer clusters than `statistics.few_clusters`",
     "single_cluster": "everything hangs together: no interval can be had",
+    "dominant_cluster": "one cluster of several has more than half of the scored units",
 }
 # The labels of rows that are good for no claim, whatever their numbers say: for no
 # credit and no promotion. With each, what is said instead of a number.
@@ -47,13 +61,28 @@ UNOFFICIAL = {
     "forecaster_owned": NOT_DECLARED,
     "compromised_key": NOT_DECLARED,
     "not_for_score": NOT_DECLARED,
+    "oracle": NOT_DECLARED,
     "under_covered": INSUFFICIENT,
+    "unsettled": INSUFFICIENT,
+    "awaiting": INSUFFICIENT,
+    "withheld": INSUFFICIENT,
     "small_sample": INSUFFICIENT,
     "single_cluster": INSUFFICIENT,
+    "dominant_cluster": INSUFFICIENT,
 }
 # Under these a number is official all the same, with its label: more units, or the next
 # look, take them away.
-_PASSING = ("off_look", "small_sample", "single_cluster")
+_PASSING = (
+    *("off_look", "awaiting"),
+    *("small_sample", "single_cluster", "dominant_cluster"),
+)
+_HALF = Fraction(1, 2)
+# What METRICS proposes for a verdict: no suite has to declare it, but whoever asks for
+# less says so on each row (§§9, 10, 12, 23; `SUITE.md` has the share to be covered).
+_LEVEL, _COVERED = "0.95", "0.95"
+_MIN_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 100, 30
+_ALPHA, _RETAINED = "0.05", "0.5"
+_SLOPE, _INTERCEPT = ("0.7", "1.4"), ("-0.4", "0.4")
 
 
 def labels(
@@ -61,18 +90,17 @@ def labels(
 ) -> list[str]:
     """Return the labels that a row deserves, in the order of `LABELS`."""
     board, manifest = about.board, about.board.suite.manifest
-    statistics = manifest.statistics
     declared = {*manifest.report_by, *manifest.slices, SPLIT}
     is_undeclared = part.grouping not in {None, *declared} or (
         part.horizon is not None and HORIZON not in declared
     )
     serves = _purposes(about, part)
     at_look = look(board)
-    is_small = counts["scored"] < statistics.min_slice
+    small = small_of(manifest, counts["scored"], counts["clusters"], _largest(about))
     deserved = {
         "exploratory": manifest.run_class == "exploratory"
         or is_undeclared
-        or (part.slice is not None and is_small),
+        or (part.slice is not None and small["small_sample"]),
         "undeclared_slot": slot != manifest.headline,
         "off_look": at_look is not None and not at_look["is_due"],
         **{each: each in serves for each in (TRAIN, TUNE, HOLDOUT, SPENT)},
@@ -82,13 +110,30 @@ def labels(
         "compromised_key": board.is_stolen,
         "not_for_score": manifest.run_purpose != "score",
         "oracle": about.entrant.competitor.layer == "oracle",
+        "lax_gates": _is_lax(manifest),
         # Of no units nothing can be said.
         "under_covered": covered["of"] > 0 and not covered["is_met"],
-        "small_sample": is_small,
-        "few_clusters": counts["clusters"] < statistics.few_clusters,
-        "single_cluster": counts["clusters"] == 1,
+        **_outcomes(manifest, counts),
+        "withheld": _is_withheld(about),
+        **small,
     }
     return [label for label in LABELS if deserved[label]]
+
+
+def small_of(
+    manifest: SuiteManifest, scored: int, clusters: int, largest: int
+) -> dict[str, bool]:
+    """Return which labels so many scored units deserve, in so many clusters.
+
+    `largest` is how many units the largest cluster has.
+    """
+    statistics = manifest.statistics
+    return {
+        "small_sample": scored < statistics.min_slice,
+        "few_clusters": clusters < statistics.few_clusters,
+        "single_cluster": clusters == 1,
+        "dominant_cluster": clusters > 1 and largest > scored * _HALF,
+    }
 
 
 def in_the_way(labelled: Sequence[str]) -> tuple[str, ...]:
@@ -100,6 +145,58 @@ def unofficial(labelled: Sequence[str]) -> str | None:
     """Return why no number of a row is official; None where one can be."""
     lasting = (each for each in in_the_way(labelled) if each not in _PASSING)
     return next((UNOFFICIAL[label] for label in lasting), None)
+
+
+def _largest(about: Sample) -> int:
+    """Return how many scored units the largest cluster has."""
+    codes = about.board.units.cluster.code[about.scored]
+    return int(np.bincount(codes).max()) if len(codes) else 0
+
+
+def _outcomes(manifest: SuiteManifest, counts: Counts) -> dict[str, bool]:
+    """Return whether outcomes are lacking, for good or so far, of too many units.
+
+    Which ones lack is nobody's chance: work that goes badly takes longer, and whoever
+    resolves may leave out what went wrong.
+    """
+    allowed = (1 - Fraction(manifest.coverage.minimum)) * counts["units"]
+    missing = counts["overdue"] + counts["censored"] + counts["canceled"]
+    lacking = missing + counts["void"] + counts["invalid"]
+    pending = counts["pending"]
+    return {
+        "unsettled": lacking > allowed,
+        "awaiting": pending > 0 and lacking + pending > allowed,
+    }
+
+
+def _is_withheld(about: Sample) -> bool:
+    """Tell whether a hidden vector would count on a unit whose outcome is known."""
+    rows, board = vectors_in(about), about.board
+    if rows is None:
+        return False
+    withheld = rows[board.vectors.is_withheld[rows]]
+    status = board.units.status[board.vectors.unit[withheld]]
+    return bool((status == RESOLVED).any())
+
+
+def _is_lax(manifest: SuiteManifest) -> bool:
+    """Tell whether a suite asks for less than METRICS proposes, anywhere."""
+    statistics, gates = manifest.statistics, manifest.gates
+    slope, intercept = gates.calibration.slope, gates.calibration.intercept
+    lower_than: tuple[tuple[str | int, str | int], ...] = (
+        (statistics.level, _LEVEL),
+        (manifest.coverage.minimum, _COVERED),
+        (statistics.min_clusters, _MIN_CLUSTERS),
+        (statistics.min_class_gate, _MIN_CLASS_GATE),
+        (statistics.min_slice, _MIN_SLICE),
+        (slope[0], _SLOPE[0]),
+        (intercept[0], _INTERCEPT[0]),
+        (_SLOPE[1], slope[1]),
+        (_INTERCEPT[1], intercept[1]),
+        (_ALPHA, gates.permutation.alpha),
+        (_RETAINED, gates.permutation.retained),
+    )
+    return any(Fraction(one) < Fraction(other) for one, other in lower_than)
 
 
 def _purposes(about: Sample, part: Part) -> set[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ledger.projections import resampling_sums
 from ledger.projections.cohort import (
+    MISMATCH,
     NOT_DECLARED,
     ZERO_ON_OUTCOME,
     Measure,
@@ -53,7 +54,7 @@ def measures(ground: Ground, unofficial: str | None) -> dict[str, Score]:
         "bss_same_cohort": _skill_of_rates(ground, outcomes),
         "reference_brier": _brier_of_reference(ground),
         "base_rate_brier": Score(_brier_of_rates(ground, outcomes)),
-        "official_skill": Score(_official(frozen.measure, unofficial)),
+        "official_skill": Score(_official(ground, frozen.measure, unofficial)),
         "skill_vs_r1_bits": _skill_bits(ground, "r1"),
         "skill_vs_r2_bits": _skill_bits(ground, "r2"),
         "r2_vs_r1_bits": _skill_of_routine(ground),
@@ -92,11 +93,20 @@ def _skill_frozen(ground: Ground) -> Score:
     )
 
 
-def _official(skilled: Measure, unofficial: str | None) -> Measure:
-    """Return the official skill: on preregistered, matched cases alone (Piper §5.5)."""
-    if skilled.value is None or unofficial is None:
+def _official(ground: Ground, skilled: Measure, unofficial: str | None) -> Measure:
+    """Return the official skill: on preregistered, matched cases alone (Piper §5.5).
+
+    They are matched where the reference is on as large a share of the scored units as
+    the suite's declared units are to be covered.
+    """
+    if skilled.value is None:
         return official(skilled)
-    return undefined(unofficial, skilled.n)
+    if unofficial is not None:
+        return undefined(unofficial, skilled.n)
+    minimum = Fraction(ground.sample.board.suite.manifest.coverage.minimum)
+    if skilled.n < minimum * ground.size:
+        return undefined(MISMATCH, skilled.n)
+    return official(skilled)
 
 
 def _brier_of_reference(ground: Ground) -> Score:

@@ -71,8 +71,28 @@ CLAIMS: dict[str, tuple[dict[str, Any], dict[str, str], list[str], str | None]] 
     "just not covered": (
         {"skipped": 1, "coverage__minimum": "0.9864"},
         {},
-        ["under_covered"],
+        ["under_covered", "awaiting"],
         "insufficient",
+    ),
+    "just settled": ({"without": ("VOID",) * 3}, {}, [], None),
+    "one outcome too few": (
+        {"without": ("VOID", "INVALID", "CENSORED", "CANCELED")},
+        {},
+        ["unsettled"],
+        "insufficient",
+    ),
+    "a few outcomes to come": ({"without": ("PENDING",) * 3}, {}, [], None),
+    "one too many to come": (
+        {"without": ("PENDING",) * 4},
+        {},
+        ["awaiting"],
+        None,
+    ),
+    "one to come besides those that lack": (
+        {"without": ("VOID", "VOID", "VOID", "PENDING")},
+        {},
+        ["awaiting"],
+        None,
     ),
     "a holdout": (
         {"statistics__splits": [split("holdout")]},
@@ -94,6 +114,12 @@ CLAIMS: dict[str, tuple[dict[str, Any], dict[str, str], list[str], str | None]] 
     ),
     "a holdout that was tuned on": (
         {"statistics__splits": [split("holdout"), split("tune", "tuned")]},
+        {"slice": "split=forward"},
+        ["spent_holdout"],
+        "not_declared",
+    ),
+    "a holdout that is trained on": (
+        {"statistics__splits": [split("holdout"), split("train", "folded")]},
         {"slice": "split=forward"},
         ["spent_holdout"],
         "not_declared",

@@ -1,0 +1,316 @@
+"""Which labels a row deserves: both sides of each edge, of units, seals and suites."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger import codec
+from ledger.events import Question
+from ledger.suite import Competitor
+from tests.knowing import knowing
+from tests.reporting import row, rows, suite_of
+from tests.simulator import History, suite
+
+SALT = "ab" * 32
+
+
+def labelled(history: History, label: str, forecaster: str = "native") -> bool:
+    return label in row(history, forecaster)["labels"]
+
+
+def asked(history: History, units: int, **named: list[str]) -> list[Question]:
+    """Return so many questions that `native` has forecast; `named` by their numbers."""
+    made = [
+        history.question(
+            f"u-{at:02}", **{field: names[at] for field, names in named.items()}
+        )
+        for at in range(units)
+    ]
+    for question in made:
+        history.seal(question)
+    return made
+
+
+# --- Outcomes that lack ---------------------------------------------------------------
+
+OUTCOMES: dict[str, tuple[tuple[str, ...], bool, bool]] = {
+    "all are known": ((), False, False),
+    "as many are void as may be": (("VOID",), False, False),
+    "one more is void": (("VOID", "VOID"), True, False),
+    "invalid ones are void": (("VOID", "INVALID"), True, False),
+    "as are censored": (("VOID", "CENSORED"), True, False),
+    "as are canceled": (("VOID", "CANCELED"), True, False),
+    "as many are to come as may be": (("PENDING",), False, False),
+    "one more is to come": (("PENDING", "PENDING"), False, True),
+    "together they are too many": (("VOID", "PENDING"), False, True),
+    "either are too many": (("VOID", "VOID", "PENDING"), True, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "is_unsettled", "is_awaiting"), OUTCOMES.values(), ids=OUTCOMES
+)
+def test_a_row_whose_outcomes_lack_says_so(
+    statuses: tuple[str, ...], *, is_unsettled: bool, is_awaiting: bool
+) -> None:
+    history = History()
+    made = asked(history, 20)
+    history.wait(hours=3)
+    for question, status in zip(made, statuses, strict=False):
+        if status != "PENDING":
+            history.record(question, status, author="resolver")
+    for question in made[len(statuses) :]:
+        history.resolve(question)
+    assert labelled(history, "unsettled") is is_unsettled
+    assert labelled(history, "awaiting") is is_awaiting
+
+
+@pytest.mark.parametrize(("microseconds", "is_overdue"), [(0, False), (1, True)])
+def test_what_is_overdue_is_awaited_no_longer(
+    microseconds: int, *, is_overdue: bool
+) -> None:
+    history = History()
+    made = asked(history, 3)
+    history.wait(hours=3)
+    history.resolve(made[0])
+    history.now = made[-1].resolve_by + timedelta(microseconds=microseconds)
+    for question in made[1:2]:
+        history.resolve(question)
+    assert labelled(history, "unsettled") is is_overdue
+    assert labelled(history, "awaiting") is not is_overdue
+
+
+def test_a_suite_that_asks_for_no_coverage_lacks_no_outcome() -> None:
+    history = History(coverage__minimum="0", run_class="exploratory")
+    made = asked(history, 2)
+    history.wait(hours=3)
+    history.record(made[0], "VOID")
+    assert not labelled(history, "unsettled")
+    assert not labelled(history, "awaiting")
+
+
+def test_of_no_units_no_outcome_lacks() -> None:
+    history = History()
+    asked(history, 1)
+    assert not {"unsettled", "awaiting"} & set(row(history)["labels"])
+
+
+# --- Hidden vectors -------------------------------------------------------------------
+
+
+def hide(history: History, question: Question, **changes: Any) -> str:
+    shown = history.vector(question, "0.8")
+    forecaster = changes.get("forecaster", "native")
+    draft = history.draft_seal(question, probabilities=shown, forecaster=forecaster)
+    committed = codec.commitment(draft, parent=None, salt=SALT)
+    return history.seal(question, "", commitment=committed, **changes)
+
+
+def closed(history: History, question: Question) -> None:
+    hide(history, question)
+    history.wait(hours=3)
+    history.resolve(question)
+
+
+def opened(history: History, question: Question) -> None:
+    sealed = hide(history, question)
+    history.wait(hours=3)
+    history.resolve(question)
+    history.update(question, sealed, "0.8", opens=sealed, salt=SALT)
+
+
+def of_another(history: History, question: Question) -> None:
+    history.seal(question)
+    hide(history, question, forecaster="rival")
+    history.wait(hours=3)
+    history.resolve(question)
+
+
+def without_an_outcome(history: History, question: Question) -> None:
+    hide(history, question)
+    history.wait(hours=3)
+    history.record(question, "VOID")
+
+
+def not_resolved_yet(history: History, question: Question) -> None:
+    hide(history, question)
+    history.wait(hours=3)
+    history.seal(history.question("later"))
+
+
+def late(history: History, question: Question) -> None:
+    history.seal(question, forecaster="rival")
+    history.wait(hours=3)
+    hide(history, question)
+    history.resolve(question)
+
+
+def a_duplicate(history: History, question: Question) -> None:
+    history.seal(question)
+    hide(history, question)
+    history.wait(hours=3)
+    history.resolve(question)
+
+
+HIDDEN: dict[str, tuple[Callable[[History, Question], None], bool]] = {
+    "closed": (closed, True),
+    "opened": (opened, False),
+    "of another forecaster": (of_another, False),
+    "of a void unit": (without_an_outcome, False),
+    "of a unit whose outcome is to come": (not_resolved_yet, False),
+    "that would not count, being late": (late, False),
+    "that would not count, being second": (a_duplicate, False),
+}
+
+
+@pytest.mark.parametrize(("happens", "is_withheld"), HIDDEN.values(), ids=HIDDEN)
+def test_a_hidden_vector_that_would_count_is_withheld_from_its_outcome_on(
+    happens: Callable[[History, Question], None], *, is_withheld: bool
+) -> None:
+    history = History()
+    happens(history, history.question())
+    assert labelled(history, "withheld") is is_withheld
+    # What recalibrates it goes by the same vectors; what the past says hides nothing.
+    assert labelled(history, "withheld", "native-calibrated") is is_withheld
+    assert not labelled(history, "withheld", "past-rate")
+
+
+def test_one_withheld_vector_of_many_stands_in_the_way_of_every_claim() -> None:
+    history = knowing(utility=True, leak_tested=True, statistics__looks=[72, 73])
+    extra = history.asked("hidden")
+    sealed = hide(history, extra)
+    history.wait(hours=3)
+    history.resolve(extra, "pass")
+    found = row(history)
+    assert found["gates"]["in_the_way"] == ["withheld"]
+    assert found["gates"]["promotion"]["decision"] == "INCONCLUSIVE"
+    assert found["scores"]["official_skill"]["reason"] == "insufficient"
+    history.update(extra, sealed, "0.8", opens=sealed, salt=SALT)
+    assert row(history)["gates"]["promotion"]["decision"] == "PROMOTE"
+
+
+# --- Clusters -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("clusters", "label"),
+    [
+        ("aabb", None),
+        ("aaab", "dominant_cluster"),
+        ("aabc", None),
+        ("aabbc", None),
+        ("aaabc", "dominant_cluster"),
+        ("aaaa", "single_cluster"),
+    ],
+)
+def test_a_cluster_of_more_than_half_of_the_units_rules_a_row(
+    clusters: str, label: str | None
+) -> None:
+    history = History()
+    made = asked(history, len(clusters), cluster=list(clusters))
+    history.wait(hours=3)
+    for question in made:
+        history.resolve(question)
+    found = {"dominant_cluster", "single_cluster"} & set(row(history)["labels"])
+    assert found == ({label} if label else set())
+
+
+def test_a_cluster_rules_by_its_scored_units_alone() -> None:
+    history = History()
+    made = asked(history, 4, cluster=list("aaab"))
+    history.wait(hours=3)
+    for question in made[2:]:
+        history.resolve(question)
+    assert not labelled(history, "dominant_cluster")
+
+
+# --- Lax gates ------------------------------------------------------------------------
+
+LAX: list[tuple[str, Any, Any]] = [
+    ("statistics__level", "0.95", "0.949"),
+    ("statistics__min_clusters", 10, 9),
+    ("statistics__min_class_gate", 100, 99),
+    ("statistics__min_slice", 30, 29),
+    ("coverage__minimum", "0.95", "0.949"),
+    ("gates__permutation__alpha", "0.05", "0.051"),
+    ("gates__permutation__retained", "0.5", "0.501"),
+    ("gates__calibration__slope", ["0.7", "1.4"], ["0.699", "1.4"]),
+    ("gates__calibration__slope", ["0.7", "1.4"], ["0.7", "1.401"]),
+    ("gates__calibration__intercept", ["-0.4", "0.4"], ["-0.401", "0.4"]),
+    ("gates__calibration__intercept", ["-0.4", "0.4"], ["-0.4", "0.401"]),
+]
+
+
+@pytest.mark.parametrize(("key", "usual", "lax"), LAX)
+def test_a_suite_that_asks_for_less_than_is_proposed_says_so_on_every_row(
+    key: str, usual: Any, lax: Any
+) -> None:
+    assert not labelled(History(**{key: usual}), "lax_gates")
+    found = rows(History(**{key: lax}))
+    assert len(found) > 1
+    assert all("lax_gates" in each["labels"] for each in found)
+
+
+def test_lax_gates_are_no_obstacle() -> None:
+    found = row(knowing(utility=True, leak_tested=True))
+    assert "lax_gates" in found["labels"]
+    assert found["gates"]["promotion"]["decision"] == "PROMOTE"
+
+
+# --- Whose rows are official ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("layer", ["oracle", "market"])
+def test_an_oracle_has_no_official_skill(layer: str) -> None:
+    made = suite(asks="issuer")
+    others = tuple(
+        msgspec.structs.replace(each, layer=layer) if each.name == "rival" else each
+        for each in made.competitors
+    )
+    history = History(msgspec.structs.replace(made, competitors=others))
+    made_of = [history.asked(f"u-{at}") for at in range(3)]
+    for question in made_of:
+        history.seal(question, forecaster="rival")
+    history.wait(hours=3)
+    for question in made_of:
+        history.resolve(question)
+    official = row(history, "rival")["scores"]["official_skill"]
+    assert official.get("reason") == ("not_declared" if layer == "oracle" else None)
+
+
+@pytest.mark.parametrize(
+    ("without", "official"), [(3, (69, None)), (4, (68, "cohort_mismatch"))]
+)
+def test_skill_over_a_reference_that_lacks_units_is_official_where_the_rest_suffice(
+    without: int, official: tuple[int, str | None]
+) -> None:
+    history = knowing(scoring__reference="rival", lacking=without)
+    scores = row(history)["scores"]
+    found = scores["official_skill"]
+    assert (found["n"], found.get("reason")) == official
+    assert scores["bss_frozen"]["n"] == official[0]
+    assert scores["bss_frozen"]["value"] is not None
+
+
+def test_a_label_is_the_first_reason_for_which_no_skill_is_official() -> None:
+    history = knowing(scoring__reference="rival", lacking=4, run_purpose="debug")
+    assert row(history)["scores"]["official_skill"]["reason"] == "not_declared"
+
+
+# --- How many entries a principal has -------------------------------------------------
+
+
+def test_a_row_says_how_many_competitors_its_principal_seals() -> None:
+    second = Competitor(name="second", layer="market", principal="forecaster")
+    found = rows(History(suite_of(competitors=[second])))
+    assert {each["forecaster"]: each["principal_entries"] for each in found} == {
+        "native": 2,
+        "second": 2,
+        "rival": 1,
+        "native-calibrated": None,
+        "past-rate": None,
+        "own-routine": None,
+    }
