@@ -27,6 +27,14 @@ class Losses(NamedTuple):
     baseline: int
 
 
+class Unsaid(NamedTuple):
+    """Units of which nothing was said: with an outcome, events among these, without."""
+
+    units: int
+    events: int
+    open: int
+
+
 def mean_bound(
     total: int, units: int, choices: Mapping[tuple[int, ...], int]
 ) -> Bound | None:
@@ -114,3 +122,27 @@ def own_rate_skill_bound(
         min(skill(*each) for each in enumerate(greatest)),
         max(skill(*each) for each in enumerate(least)),
     )
+
+
+def any_vector_skill_bound(
+    lost: int,
+    events: int,
+    units: int,
+    missing: Sequence[tuple[int, int]],
+    unsaid: Unsaid,
+) -> Bound | None:
+    """Return the same bounds where anything could have been said of more units.
+
+    Of each the loss would have been between none and the whole, whatever happened.
+    """
+
+    def bound(loss: int) -> Bound | None:
+        return own_rate_skill_bound(
+            lost + loss * unsaid.units,
+            events + unsaid.events,
+            units + unsaid.units,
+            [*missing, *[(loss, loss)] * unsaid.open],
+        )
+
+    worst, best = bound(UNITS), bound(0)
+    return worst and best and Bound(worst.lo, best.hi)

@@ -7,6 +7,7 @@ are not missing, and what may still come in time is not yet (METRICS §18).
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from ledger.projections.board_units import CANCELED, CENSORED
 from ledger.projections.bounds import (
     Bound,
     Losses,
+    Unsaid,
+    any_vector_skill_bound,
     mean_bound,
     own_rate_skill_bound,
     skill_bound,
@@ -26,9 +29,10 @@ from ledger.projections.columns import Flags, Integers, rows_among
 from ledger.projections.counts import overdue
 from ledger.projections.exact import PPM, UNITS, dec12, picobits, weighted_mean
 from ledger.projections.measures import BRIER
+from ledger.projections.recalibrated import origin_of
 from ledger.projections.sample import Cohort, Sample, common_cohort
 from ledger.projections.scores import Score, score
-from ledger.projections.slotted import Chosen
+from ledger.projections.slotted import Chosen, Slotted
 
 Shown = dict[str, Any]
 
@@ -44,25 +48,65 @@ class Choice(NamedTuple):
 
 # What a unit would score with each of its answers.
 Choices = tuple[Choice, ...]
+# What a competitor and a baseline could score on a unit together.
+Pairs = tuple[tuple[Choice, Choice], ...]
+# Ends the name of a bound that is over the units without a vector too.
+ANY_VECTOR = "_with_missing_vectors"
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is missing of a sample: units that a vector was on, and how many without.
+    """What is missing of a sample: units that a vector was on, and units without.
 
-    `said` are units with a vector in the slot, `choices` what each would score.
+    `said` are units with a vector in the slot, `choices` what each would score;
+    `unsaid` are those without one, whether their outcome is known or missing too.
     """
 
     said: Integers
     choices: list[Choices]
-    unsaid: int
+    unsaid: Integers
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """A baseline beside a competitor: units where both are scored, and what is missing.
+
+    Of each unit the pairs that they could have scored there, over how many units:
+    those where an outcome is missing, and those where the competitor's vector is.
+    """
+
+    common: Cohort
+    theirs: Slotted
+    outcomes: Counter[Pairs]
+    vectors: Counter[Pairs]
+
+    def each(self) -> dict[str, Counter[Pairs]]:
+        """Return what is missing without the missing vectors and with them."""
+        return {"": self.outcomes, ANY_VECTOR: self.outcomes + self.vectors}
+
+    def difference(
+        self, known: int, pairs: Counter[Pairs], number: Callable[[Choice], int]
+    ) -> Shown:
+        """Return the bounds of a mean difference, of which the known sum is given."""
+        gaps = Counter[tuple[int, ...]]()
+        for unit, count in pairs.items():
+            gaps[tuple(number(own) - number(other) for own, other in unit)] += count
+        bound = mean_bound(known, self.common.size, gaps)
+        return _shown(bound, self.common.size + pairs.total())
 
 
 def bounds(sample: Sample, cohort: Cohort) -> dict[str, Shown]:
     """Return the bounds of a row's scores over its cohort and what is missing."""
     slotted, missing = sample.entrant.slotted, _missing(sample)
+    manifest = sample.board.suite.manifest
+    reference = manifest.scoring.reference
+    serving = {each.role: each.name for each in manifest.competitors}
+    r1, r2 = serving.get("r1"), serving.get("r2")
+    beside = {
+        name: _beside(sample, cohort, missing, name)
+        for name in dict.fromkeys((reference, r1, r2))
+    }
     every = Counter(missing.choices)
-    if missing.unsaid:
-        every[_anything(sample)] += missing.unsaid
+    if len(missing.unsaid):
+        every[_anything(sample)] += len(missing.unsaid)
     return {
         BRIER[sample.is_binary]: _mean(
             cohort, cohort.brier(slotted).total, every, attrgetter("brier")
@@ -74,7 +118,9 @@ def bounds(sample: Sample, cohort: Cohort) -> dict[str, Shown]:
             every,
             attrgetter("picobits_clipped"),
         ),
-        **_against_reference(sample, cohort, missing),
+        **_against_reference(sample, cohort, beside[reference]),
+        **_in_bits(sample, cohort, "skill_vs_r1_bits", beside[r1]),
+        **_in_bits(sample, cohort, "skill_vs_r2_bits", beside[r2]),
         **_of_event(sample, cohort, missing),
     }
 
@@ -88,7 +134,7 @@ def _missing(sample: Sample) -> Missing:
     return Missing(
         said=said,
         choices=_choices(sample, sample.entrant.chosen, said),
-        unsaid=int(np.count_nonzero(is_unsaid)),
+        unsaid=rows[is_unsaid],
     )
 
 
@@ -178,51 +224,121 @@ def _raw_log_score(sample: Sample, cohort: Cohort, every: Counter[Choices]) -> S
 
 
 def _against_reference(
-    sample: Sample, cohort: Cohort, missing: Missing
+    sample: Sample, cohort: Cohort, beside: Beside | None
 ) -> dict[str, Shown]:
-    """Return the bounds of the loss beyond the frozen reference's, and of the skill.
-
-    Over the units on which both have a vector: where a vector is missing, nobody
-    knows at which place the reference would stand beside it.
-    """
-    reference = sample.board.suite.manifest.scoring.reference
-    theirs = sample.entrant.baselines.get(reference)
+    """Return the bounds of the loss beyond the frozen reference's, and of the skill."""
     beyond = f"{BRIER[sample.is_binary]}_beyond_reference"
-    if theirs is None:
+    if beside is None:
         undefined = _shown(None, cohort.size, NOT_DECLARED)
-        return {beyond: undefined, "bss_frozen": undefined}
-    common = common_cohort(sample, cohort, theirs)
-    mine = common.brier(sample.entrant.slotted).total
-    known = Losses(mine, common.brier(theirs).total)
-    has_both = theirs.has_vector[missing.said]
-    others = _choices(sample, sample.entrant.spoken[reference], missing.said[has_both])
-    spoken = [missing.choices[at] for at in np.flatnonzero(has_both).tolist()]
-    choices = Counter(
-        tuple(
-            Losses(each.brier, other.brier)
-            for each, other in zip(unit, against, strict=True)
+        return _twice(beyond, undefined) | _twice("bss_frozen", undefined)
+    mine, theirs = sample.entrant.slotted, beside.theirs
+    known = Losses(beside.common.brier(mine).total, beside.common.brier(theirs).total)
+    found: dict[str, Shown] = {}
+    for suffix, pairs in beside.each().items():
+        found[beyond + suffix] = beside.difference(
+            known.model - known.baseline, pairs, attrgetter("brier")
         )
-        for unit, against in zip(spoken, others, strict=True)
+        losses = Counter[tuple[Losses, ...]]()
+        for unit, count in pairs.items():
+            losses[tuple(Losses(own.brier, other.brier) for own, other in unit)] += (
+                count
+            )
+        n = beside.common.size + pairs.total()
+        bound = skill_bound(known, losses)
+        found["bss_frozen" + suffix] = _shown(bound, n, BASELINE_ZERO)
+    return found
+
+
+def _in_bits(
+    sample: Sample, cohort: Cohort, name: str, beside: Beside | None
+) -> dict[str, Shown]:
+    """Return the bounds of a skill over population or routine, in bits."""
+    if beside is None:
+        return _twice(name, _shown(None, cohort.size, NOT_DECLARED))
+    mine, theirs = (
+        beside.common.loss(each.picobits_clipped).total
+        for each in (sample.entrant.slotted, beside.theirs)
     )
-    n, gaps = common.size + choices.total(), Counter[tuple[int, ...]]()
-    for unit, count in choices.items():
-        gaps[tuple(each.model - each.baseline for each in unit)] += count
-    bound = mean_bound(known.model - known.baseline, common.size, gaps)
     return {
-        beyond: _shown(bound, n),
-        "bss_frozen": _shown(skill_bound(known, choices), n, BASELINE_ZERO),
+        name + suffix: beside.difference(
+            mine - theirs, pairs, attrgetter("picobits_clipped")
+        )
+        for suffix, pairs in beside.each().items()
     }
+
+
+def _twice(name: str, shown: Shown) -> dict[str, Shown]:
+    return {name: shown, name + ANY_VECTOR: shown}
+
+
+def _beside(
+    sample: Sample, cohort: Cohort, missing: Missing, baseline: str | None
+) -> Beside | None:
+    """Return what is missing of a competitor and a baseline; None if it is none.
+
+    A missing outcome counts where both have a vector. Where the competitor has none, a
+    baseline that has one of its own stays what it is; one that would have been computed
+    at the place of the missing vector could have said anything as well, since nobody
+    knows that place.
+    """
+    theirs = sample.entrant.baselines.get(baseline or "")
+    if baseline is None or theirs is None:
+        return None
+    spoken = sample.entrant.spoken[baseline]
+    has_both = theirs.has_vector[missing.said]
+    outcomes = Counter(
+        tuple(zip(unit, others, strict=True))
+        for unit, others in zip(
+            [missing.choices[at] for at in np.flatnonzero(has_both).tolist()],
+            _choices(sample, spoken, missing.said[has_both]),
+            strict=True,
+        )
+    )
+    anything = _anything(sample)
+    if _follows(sample, baseline):
+        vectors = Counter({tuple(product(anything, anything)): len(missing.unsaid)})
+    else:
+        heard = missing.unsaid[theirs.has_vector[missing.unsaid]]
+        happened = sample.board.units.outcome[heard].tolist()
+        vectors = Counter(
+            tuple(
+                product(
+                    anything, others[answer : answer + 1] if answer >= 0 else others
+                )
+            )
+            for others, answer in zip(
+                _choices(sample, spoken, heard), happened, strict=True
+            )
+        )
+    return Beside(
+        common=common_cohort(sample, cohort, theirs),
+        theirs=theirs,
+        outcomes=outcomes,
+        vectors=+vectors,
+    )
+
+
+def _follows(sample: Sample, baseline: str) -> bool:
+    """Tell whether a baseline has its vectors only where the competitor has its own."""
+    manifest = sample.board.suite.manifest
+    competitor = manifest.competitor(baseline)
+    assert competitor is not None, "a baseline of the suite is one of its competitors"
+    origin = origin_of(competitor, manifest)
+    return origin.principal is None or origin.name == sample.entrant.origin.name
 
 
 def _of_event(sample: Sample, cohort: Cohort, missing: Missing) -> dict[str, Shown]:
     """Return the bounds of the event's rate, and of the skill against that rate."""
     units, n = sample.board.units, cohort.size + len(missing.said)
-    event = units.positive[cohort.units]
-    positive = units.positive[missing.said]
-    if not sample.is_binary or (event < 0).any() or (positive < 0).any():
-        undefined = _shown(None, n, NOT_DECLARED)
-        return {"event_rate": undefined, "bss_same_cohort": undefined}
-    events = int(np.count_nonzero(units.outcome[cohort.units] == event))
+    known = np.concatenate([cohort.units, missing.said])
+    undefined = _shown(None, n, NOT_DECLARED)
+    if not sample.is_binary or (units.positive[known] < 0).any():
+        return {"event_rate": undefined, **_twice("bss_same_cohort", undefined)}
+
+    def events_among(some: Integers) -> int:
+        return int(np.count_nonzero(units.outcome[some] == units.positive[some]))
+
+    events, positive = events_among(cohort.units), units.positive[missing.said]
     losses = [
         (unit[at].brier, unit[1 - at].brier)
         for unit, at in zip(missing.choices, positive.tolist(), strict=True)
@@ -230,7 +346,20 @@ def _of_event(sample: Sample, cohort: Cohort, missing: Missing) -> dict[str, Sho
     rate = mean_bound(events * UNITS, cohort.size, {(0, UNITS): len(losses)})
     lost = cohort.brier(sample.entrant.slotted).total
     skill = own_rate_skill_bound(lost, events, cohort.size, losses)
-    return {
+    found = {
         "event_rate": _shown(rate, n),
         "bss_same_cohort": _shown(skill, n, BASELINE_ZERO),
+        "bss_same_cohort" + ANY_VECTOR: undefined,
     }
+    if (units.positive[missing.unsaid] >= 0).all():
+        settled = int(np.count_nonzero(units.outcome[missing.unsaid] >= 0))
+        unsaid = Unsaid(
+            units=settled,
+            events=events_among(missing.unsaid),
+            open=len(missing.unsaid) - settled,
+        )
+        whole = any_vector_skill_bound(lost, events, cohort.size, losses, unsaid)
+        found["bss_same_cohort" + ANY_VECTOR] = _shown(
+            whole, n + len(missing.unsaid), BASELINE_ZERO
+        )
+    return found
