@@ -37,13 +37,14 @@ _SAID = frozenset(
 
 def print_explained(explained: dict[str, Any]) -> None:
     """Print a figure's definition, then each row's value, interval and inputs."""
-    better = explained["better"]
+    better, elsewhere = explained["better"], explained["elsewhere"]
     render.facts(
         [
             ("figure", explained["figure"]),
             ("says", explained["meaning"]),
             ("formula", explained["formula"]),
             ("source", explained["source"]),
+            *([("elsewhere", elsewhere)] if elsewhere else []),
             ("better", better or "neither: it describes"),
         ]
     )

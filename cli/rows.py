@@ -18,6 +18,7 @@ from ledger.suite_table import nearest
 
 if TYPE_CHECKING:
     from ledger.projections.report import Report
+    from ledger.suite import SuiteManifest
 
 _TAG = "tag:"
 
@@ -114,11 +115,11 @@ def rows(
             found = report.rows(
                 suite=suite, forecaster=forecaster, slot=slot, by=groupings
             )
-            uncounted = _uncounted(report, found)
+            uncounted, manifests = _uncounted(report, found), _manifests(report, found)
     if part is not None:
         found = _of_slice(found, part)
     if explain is not None:
-        said = explained(explain, found)
+        said = explained(explain, found, manifests)
         render.json_line(said) if as_json else print_explained(said)
     elif columns:
         said_of = list(fronts(found, columns))
@@ -131,6 +132,14 @@ def rows(
         print_rows(found)
         for each in uncounted:
             render.note(each)
+
+
+def _manifests(
+    report: "Report", found: list[dict[str, Any]]
+) -> "dict[str, SuiteManifest]":
+    """Return the suites that rows are of, by name."""
+    names = dict.fromkeys(row["suite"] for row in found)
+    return {name: report.suite(name).manifest for name in names}
 
 
 def _of_slice(found: list[dict[str, Any]], part: str) -> list[dict[str, Any]]:

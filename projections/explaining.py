@@ -1,18 +1,20 @@
 """One figure of a row explained: its formula, and what the row put into it."""
 
 import re
-from collections.abc import Iterable, Iterator
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from ledger.errors import UsageError
-from ledger.projections.exact import dec12, exact_text
+from ledger.projections.explaining_steps import total
 from ledger.projections.glossary import GLOSSARY, Entry
 from ledger.projections.glossary_blocks import OF_BLOCKS
 from ledger.projections.glossary_gates import OF_GATES
 from ledger.projections.glossary_units import OF_UNITS
 from ledger.projections.glossary_worth import OF_WORTH
 from ledger.projections.rows import Row
+from ledger.suite import SuiteManifest
 from ledger.suite_table import nearest
 
 # Everything that a row publishes by name, scores first.
@@ -30,6 +32,10 @@ FIGURES: dict[str, Entry] = {
 _OF = ("suite", "forecaster", "horizon", "slot", "slice", "cohort_hash", "window")
 # A path's step that any name or place takes.
 _ANY = "*"
+# What begins an input that stands beside its figure, wherever that stands.
+_BESIDE = "./"
+# What comes before a path of the manifest.
+_SUITE = "suite"
 # The steps to something in a row, and what stands there.
 Found = tuple[tuple[str, ...], Any]
 
@@ -55,10 +61,13 @@ def _at_path(path: str) -> Iterator[Entry]:
                 yield entry
 
 
-def explained(figure: str, rows: Iterable[Row]) -> dict[str, Any]:
+def explained(
+    figure: str, rows: Iterable[Row], suites: Mapping[str, SuiteManifest]
+) -> dict[str, Any]:
     """Return a figure's definition and, wherever a row has it, value and inputs.
 
-    Raises `UsageError` for a figure that there is not.
+    `suites` are the suites of the rows, by name: they declare parameters that formulas
+    take. Raises `UsageError` for a figure that there is not.
     """
     entry = entry_of(figure)
     return {
@@ -67,8 +76,9 @@ def explained(figure: str, rows: Iterable[Row]) -> dict[str, Any]:
         "meaning": entry.meaning,
         "formula": entry.formula,
         "source": entry.source,
+        "elsewhere": entry.elsewhere or None,
         "rows": [
-            _of_row(entry, row, path, found)
+            _of_row(entry, row, suites.get(row["suite"]), path, found)
             for row in rows
             for path in entry.paths
             for found in standing_at(row, path)
@@ -76,13 +86,15 @@ def explained(figure: str, rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def _of_row(entry: Entry, row: Row, path: str, found: Found) -> dict[str, Any]:
+def _of_row(
+    entry: Entry, row: Row, manifest: SuiteManifest | None, path: str, found: Found
+) -> dict[str, Any]:
     steps, measure = found[0], _measure(found[1])
     inputs = {"n": measure["n"]} if "n" in measure else {}
-    if entry.is_mean and "exact" in measure:
-        # Every mean is over whole units of 1e-12, so that the sum comes back exactly.
-        total = Fraction(measure["exact"]) * measure["n"]
-        inputs["sum"] = {"value": dec12(total), "exact": exact_text(total)}
+    if entry.is_mean:
+        inputs |= total(row, measure)
+    if entry.step is not None:
+        inputs |= entry.step(row, measure)
     has_interval = entry.is_resampled and bool({"lo", "ci_reason"} & measure.keys())
     if has_interval and "drawn" not in measure:
         inputs["counts.clusters"] = row["counts"]["clusters"]
@@ -90,8 +102,12 @@ def _of_row(entry: Entry, row: Row, path: str, found: Found) -> dict[str, Any]:
     names = [
         at for step, at in zip(path.split("."), steps, strict=True) if step == _ANY
     ]
+    beside = ".".join(steps[:-1])
     for each in entry.inputs:
-        inputs |= {".".join(at): told for at, told in standing_at(row, each, names)}
+        place = each.replace(_BESIDE, f"{beside}.", 1)
+        inputs |= {".".join(at): told for at, told in standing_at(row, place, names)}
+    if manifest is not None:
+        inputs |= _declared(manifest, entry.declared, names)
     # A figure over fewer units than the row says how its own resamples were drawn.
     inference = {**row["inference"], **measure.get("drawn", {})}
     return {
@@ -101,6 +117,27 @@ def _of_row(entry: Entry, row: Row, path: str, found: Found) -> dict[str, Any]:
         "inputs": inputs,
         "inference": inference if has_interval else None,
     }
+
+
+def _declared(
+    manifest: SuiteManifest, paths: Iterable[str], names: Iterable[str]
+) -> dict[str, Any]:
+    """Return what a suite declares at some paths, as its manifest spells it."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        known = iter(names)
+        steps = [next(known) if step == _ANY else step for step in path.split(".")]
+        declared: Any = manifest
+        for step in steps:
+            of_name = isinstance(declared, dict)
+            declared = declared.get(step) if of_name else getattr(declared, step)
+        found[".".join((_SUITE, *steps))] = _spelled(declared)
+    return found
+
+
+def _spelled(declared: Any) -> Any:  # noqa: ANN401 - any part of a manifest
+    """Return a part of a manifest as JSON has it."""
+    return msgspec.json.decode(msgspec.json.encode(declared))
 
 
 def _measure(found: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -8,6 +8,8 @@ a reader can do the sum again by hand. What a row says beside its scores is expl
 
 from typing import NamedTuple
 
+from ledger.projections.explaining_steps import Step, losses, pairs
+
 # Which way a score is better; some are neither, and only describe.
 LOWER, HIGHER, NEITHER = "lower", "higher", ""
 
@@ -16,9 +18,12 @@ class Entry(NamedTuple):
     """A figure: what it says, how it is made, who says so, and what it is made from.
 
     `paths` are where in a row it stands, `*` being any name or place; of a score, which
-    gives none, under `scores` by its own name. `is_mean` is whether it is a mean over
-    units, so that the sum can be told too, and `is_resampled` whether its interval, if
-    it has one, comes from the row's resamples.
+    gives none, under `scores` by its own name. `inputs` are paths of the row too, and
+    one that begins with `./` is beside the figure. `declared` are paths of the suite's
+    manifest. `step` makes of the row what the formula takes and the row has in another
+    form. `elsewhere` is where the rest stands: what no row has, one number a unit.
+    `is_mean` is whether it is a mean over units, so that the sum can be told too, and
+    `is_resampled` whether its interval, if it has one, comes from the row's resamples.
     """
 
     better: str
@@ -29,9 +34,22 @@ class Entry(NamedTuple):
     is_mean: bool = False
     is_resampled: bool = True
     paths: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    step: Step | None = None
+    elsewhere: str = ""
 
 
+# Where the numbers of single units stand, which no row has.
+VECTORS = (
+    "p and y of each unit: the vectors and outcomes in forecasts.parquet of a bundle; "
+    "of a computed competitor, table `baselines` of projections.db"
+)
+_BASELINE = (
+    "{name} of each unit: in forecasts.parquet of a bundle if somebody seals it, else "
+    "table `baselines` of projections.db, at the places of the forecaster's own vectors"
+)
 _GNEITING = "Gneiting & Raftery 2007"
+_CLIP = ("scoring.clip",)
 GLOSSARY: dict[str, Entry] = {
     "brier": Entry(
         LOWER,
@@ -39,6 +57,7 @@ GLOSSARY: dict[str, Entry] = {
         "(1/n) Σ (p - y)²",
         "METRICS §4; Brier 1950",
         is_mean=True,
+        elsewhere=VECTORS,
     ),
     "brier_sum": Entry(
         LOWER,
@@ -47,6 +66,7 @@ GLOSSARY: dict[str, Entry] = {
         "(1/n) Σ Σ_k (p_k - 1{y = k})²",
         "METRICS §4; Brier 1950",
         is_mean=True,
+        elsewhere=VECTORS,
     ),
     "log_score_bits": Entry(
         HIGHER,
@@ -55,6 +75,7 @@ GLOSSARY: dict[str, Entry] = {
         f"METRICS §2; Good 1952; {_GNEITING}",
         ("counts.raw_infinite_count",),
         is_mean=True,
+        elsewhere=VECTORS,
     ),
     "log_score_bits_clipped": Entry(
         HIGHER,
@@ -63,6 +84,8 @@ GLOSSARY: dict[str, Entry] = {
         f"METRICS §2; {_GNEITING}",
         ("counts.clipped_count",),
         is_mean=True,
+        declared=_CLIP,
+        elsewhere=VECTORS,
     ),
     "log_loss": Entry(
         LOWER,
@@ -71,18 +94,24 @@ GLOSSARY: dict[str, Entry] = {
         f"METRICS §3; {_GNEITING}",
         ("counts.clipped_count",),
         is_mean=True,
+        declared=_CLIP,
+        elsewhere=VECTORS,
     ),
     "bss_frozen": Entry(
         HIGHER,
         "1 - loss / loss of `scoring.reference`, on the units where both have a vector",
         "1 - Σ loss / Σ loss of the reference",
         "METRICS §5; S001 §5.3",
-        ("scores.brier", "scores.brier_sum", "scores.reference_brier"),
+        ("scores.reference_brier",),
+        declared=("scoring.reference",),
+        step=losses,
+        elsewhere=VECTORS,
     ),
     "bss_same_cohort": Entry(
         HIGHER,
         "1 - loss / loss of always saying the cohort's own rate: hindsight, descriptive",
-        "1 - BS / (ō (1 - ō)), ō the cohort's own event rate",
+        "1 - BS / loss of the rate, which is ō (1 - ō), ō the cohort's own event rate; over "
+        "more than two answers 1 - Σ ō_k²",
         "METRICS §5; S003; Mason 2004",
         ("scores.brier", "scores.brier_sum", "scores.base_rate_brier"),
     ),
@@ -92,6 +121,8 @@ GLOSSARY: dict[str, Entry] = {
         "(1/n) Σ loss of the reference",
         "METRICS §§5, 7",
         is_mean=True,
+        declared=("scoring.reference",),
+        elsewhere=_BASELINE.format(name="the reference's vectors"),
     ),
     "base_rate_brier": Entry(
         NEITHER,
@@ -99,6 +130,7 @@ GLOSSARY: dict[str, Entry] = {
         "ō (1 - ō); over more than two answers 1 - Σ ō_k²",
         "METRICS §5; S003",
         ("scores.event_rate",),
+        elsewhere="over more than two answers ō_k, the share of outcomes: in forecasts.parquet of a bundle",
     ),
     "official_skill": Entry(
         HIGHER,
@@ -112,16 +144,18 @@ GLOSSARY: dict[str, Entry] = {
         "mean gain in clipped log score over the baseline of role `r1`",
         "(1/n) Σ [log2 p(y) - log2 r1(y)], both clipped, the same units",
         f"METRICS §7; S000; {_GNEITING}",
-        ("scores.log_score_bits_clipped",),
         is_mean=True,
+        declared=_CLIP,
+        elsewhere=_BASELINE.format(name="r1"),
     ),
     "skill_vs_r2_bits": Entry(
         HIGHER,
         "the same over the baseline of role `r2`",
         "(1/n) Σ [log2 p(y) - log2 r2(y)], both clipped, the same units",
         f"METRICS §7; S000; {_GNEITING}",
-        ("scores.log_score_bits_clipped",),
         is_mean=True,
+        declared=_CLIP,
+        elsewhere=_BASELINE.format(name="r2"),
     ),
     "r2_vs_r1_bits": Entry(
         NEITHER,
@@ -130,6 +164,8 @@ GLOSSARY: dict[str, Entry] = {
         "(1/n) Σ [log2 r2(y) - log2 r1(y)], both clipped, the same units",
         "METRICS §7; S000",
         is_mean=True,
+        declared=_CLIP,
+        elsewhere=_BASELINE.format(name="r1 and r2"),
     ),
     "event_rate": Entry(
         NEITHER,
@@ -137,6 +173,7 @@ GLOSSARY: dict[str, Entry] = {
         "(1/n) Σ y",
         "METRICS §1",
         is_mean=True,
+        elsewhere=VECTORS,
     ),
     "auroc": Entry(
         HIGHER,
@@ -144,9 +181,13 @@ GLOSSARY: dict[str, Entry] = {
         "pairs with one where it did not; ties count half. Ranking, not calibration. "
         "`is_official` where each class has `statistics.min_class` units; `delong` is the "
         "interval of DeLong, where every cluster has one unit",
-        "(#{p⁺ > p⁻} + ½ #{p⁺ = p⁻}) / (n₁ n₀)",
+        "(#{p⁺ > p⁻} + ½ #{p⁺ = p⁻}) / (n₁ n₀); over more than two answers the mean of "
+        "`auroc_by_answer`",
         "METRICS §8; Hanley & McNeil 1982; DeLong et al. 1988; Obuchowski 1997",
-        ("scores.event_rate",),
+        ("scores.event_rate", "auroc_by_answer.*"),
+        declared=("statistics.min_class", "scoring.average_ovr"),
+        step=pairs,
+        elsewhere=VECTORS,
     ),
     "calibration_slope": Entry(
         NEITHER,
@@ -155,6 +196,8 @@ GLOSSARY: dict[str, Entry] = {
         "METRICS §9; Cox 1958; Van Calster et al. 2019",
         ("scores.event_rate", "gates.calibration"),
         is_resampled=False,
+        declared=_CLIP,
+        elsewhere=VECTORS,
     ),
     "calibration_intercept": Entry(
         NEITHER,
@@ -163,6 +206,8 @@ GLOSSARY: dict[str, Entry] = {
         "METRICS §9; Steyerberg 2010",
         ("scores.event_rate", "gates.calibration"),
         is_resampled=False,
+        declared=_CLIP,
+        elsewhere=VECTORS,
     ),
     "intercept_joint": Entry(
         NEITHER,
@@ -171,20 +216,22 @@ GLOSSARY: dict[str, Entry] = {
         "METRICS §9; Miller, Hui & Tierney 1991",
         ("scores.calibration_slope",),
         is_resampled=False,
+        declared=_CLIP,
+        elsewhere=VECTORS,
     ),
     "ece": Entry(
         LOWER,
         "expected calibration error by the bins of `scoring.ece`: coarse, biased up in "
         "small samples, and never a gate",
-        "Σ_b (n_b / n) |p̄_b - ō_b|",
+        "Σ_b (n_b / n) |p̄_b - ō_b|, p̄_b and ō_b being `mean_p` and `rate` of bin b",
         "METRICS §9; Naeini 2015; Roelofs 2022",
-        ("reliability.binning",),
+        ("reliability.binning", "reliability.bins"),
     ),
     "mce": Entry(
         LOWER,
         "the largest of those gaps, whatever its bin's size",
-        "max_b |p̄_b - ō_b|",
+        "max_b |p̄_b - ō_b|, p̄_b and ō_b being `mean_p` and `rate` of bin b",
         "METRICS §9; Naeini 2015",
-        ("reliability.binning",),
+        ("reliability.binning", "reliability.bins"),
     ),
 }

@@ -3,11 +3,22 @@
 `ledger rows --explain` shows an entry as it shows that of a score.
 """
 
-from ledger.projections.glossary import HIGHER, LOWER, NEITHER, Entry
+from ledger.projections.explaining_steps import recalibrated
+from ledger.projections.glossary import HIGHER, LOWER, NEITHER, VECTORS, Entry
 
 _STEPHENSON = "METRICS §9; Stephenson, Coelho & Jolliffe 2008"
 _CORP = "METRICS §9; Dimitriadis, Gneiting & Jordan 2021"
 _SHARP = "METRICS §15; Gneiting, Balabdaoui & Raftery 2007"
+
+_DISTINCT = f"of murphy {VECTORS}"
+_CLUSTERS = (
+    "the mean loss of each cluster or target: of the units' losses and names in "
+    "forecasts.parquet of a bundle"
+)
+_ORDERED = (
+    "L_t: the loss of each unit, in forecasts.parquet of a bundle, in the order in which "
+    "the log recorded the outcomes that stand"
+)
 
 _CALIBRATION = {
     "reliability_bins": Entry(
@@ -18,22 +29,33 @@ _CALIBRATION = {
         "METRICS §9; Wilson 1927",
         ("reliability.binning", "reliability.min_bin", "reliability.is_clustered"),
         paths=("reliability.bins",),
+        declared=("statistics.level",),
+        elsewhere=VECTORS,
     ),
     "reliability": Entry(
         LOWER,
         "how far probabilities lie from how often their event happened: 0 is calibrated",
-        "Σ_k n_k (p̄_k - ō_k)² / n, k being distinct probabilities (murphy) or bins (binned)",
+        "Σ_k n_k (p̄_k - ō_k)² / n, k being distinct probabilities (murphy) or bins (binned), "
+        "p̄_k and ō_k of these `mean_p` and `rate`",
         "METRICS §9; Murphy 1973",
-        ("scores.brier", "reliability.binning"),
+        ("scores.brier", "reliability.binning", "reliability.bins"),
         paths=("decomposition.*.reliability",),
+        elsewhere=_DISTINCT,
     ),
     "resolution": Entry(
         HIGHER,
         "how far the event's rate differs between probabilities: what there is to tell apart",
-        "Σ_k n_k (ō_k - ō)² / n, k being distinct probabilities (murphy) or bins (binned)",
+        "Σ_k n_k (ō_k - ō)² / n, k being distinct probabilities (murphy) or bins (binned), "
+        "ō_k of these `rate`",
         "METRICS §9; Murphy 1973",
-        ("scores.brier", "reliability.binning"),
+        (
+            "scores.brier",
+            "scores.event_rate",
+            "reliability.binning",
+            "reliability.bins",
+        ),
         paths=("decomposition.*.resolution",),
+        elsewhere=_DISTINCT,
     ),
     "uncertainty": Entry(
         NEITHER,
@@ -51,6 +73,7 @@ _CALIBRATION = {
         _STEPHENSON,
         ("scores.brier", "reliability.binning"),
         paths=("decomposition.binned.within_variance",),
+        elsewhere=VECTORS,
     ),
     "within_covariance": Entry(
         NEITHER,
@@ -59,23 +82,35 @@ _CALIBRATION = {
         _STEPHENSON,
         ("scores.brier", "reliability.binning"),
         paths=("decomposition.binned.within_covariance",),
+        elsewhere=VECTORS,
     ),
     "miscalibration": Entry(
         LOWER,
         "what the Brier score would lose if the probabilities were recalibrated by "
         "isotonic regression on these very outcomes",
-        "S - S_pav, never below 0",
+        "S - S_pav, never below 0; S the Brier score, S_pav = Σ_k n_k ō_k (1 - ō_k) / n "
+        "over the blocks k of the curve",
         _CORP,
-        ("scores.brier", "decomposition.corp.blocks"),
+        ("scores.brier", "decomposition.corp.blocks", "decomposition.corp.curve"),
         paths=("decomposition.corp.miscalibration",),
+        step=recalibrated,
+        elsewhere=VECTORS,
     ),
     "discrimination": Entry(
         HIGHER,
         "what those recalibrated probabilities gain over the event's own rate",
-        "S_ō - S_pav, never below 0",
+        "S_ō - S_pav, never below 0; S_ō = ō (1 - ō), S_pav = Σ_k n_k ō_k (1 - ō_k) / n over "
+        "the blocks k of the curve",
         _CORP,
-        ("scores.brier", "scores.event_rate", "decomposition.corp.blocks"),
+        (
+            "scores.base_rate_brier",
+            "scores.event_rate",
+            "decomposition.corp.blocks",
+            "decomposition.corp.curve",
+        ),
         paths=("decomposition.corp.discrimination",),
+        step=recalibrated,
+        elsewhere=VECTORS,
     ),
     "corp_curve": Entry(
         NEITHER,
@@ -85,6 +120,8 @@ _CALIBRATION = {
         _CORP,
         ("decomposition.corp.blocks", "decomposition.corp.reason"),
         paths=("decomposition.corp.curve",),
+        declared=("statistics.min_curve",),
+        elsewhere=VECTORS,
     ),
     "recalibration": Entry(
         NEITHER,
@@ -99,15 +136,29 @@ _CALIBRATION = {
 
 
 def _sharpness(
-    name: str, meaning: str, formula: str, *inputs: str, better: str = NEITHER
+    name: str,
+    meaning: str,
+    formula: str,
+    *inputs: str,
+    better: str = NEITHER,
+    declared: tuple[str, ...] = (),
 ) -> dict[str, Entry]:
     return {
         name: Entry(
-            better, meaning, formula, _SHARP, inputs, paths=(f"sharpness.{name}",)
+            better,
+            meaning,
+            formula,
+            _SHARP,
+            inputs,
+            is_mean=name != "distinct_values",
+            paths=(f"sharpness.{name}",),
+            declared=declared,
+            elsewhere=VECTORS,
         )
     }
 
 
+_DECISIVE = ("scoring.decisive",)
 _SHARPNESS = {
     **_sharpness("mean_p", "the mean probability of the event", "(1/n) Σ p"),
     **_sharpness(
@@ -125,6 +176,7 @@ _SHARPNESS = {
         "decisive_fraction",
         "the share of units with a probability that `scoring.decisive` calls decisive",
         "#{p ≤ low or p ≥ high} / n",
+        declared=_DECISIVE,
     ),
     **_sharpness(
         "decisive_hit_rate",
@@ -132,6 +184,7 @@ _SHARPNESS = {
         "#{p ≤ low, y = 0, or p ≥ high, y = 1} / #{p ≤ low or p ≥ high}",
         "sharpness.decisive_fraction",
         better=HIGHER,
+        declared=_DECISIVE,
     ),
     **_sharpness(
         "distinct_values", "how many different probabilities were said", "#{p}"
@@ -144,6 +197,7 @@ _SPREAD = {
         "(#{p⁺ > p⁻} + ½ #{p⁺ = p⁻}) / (n₁ n₀), for each answer",
         "METRICS §8; Hanley & McNeil 1982",
         paths=("auroc_by_answer.*",),
+        elsewhere=VECTORS,
     ),
     "iqm": Entry(
         NEITHER,
@@ -153,6 +207,7 @@ _SPREAD = {
         "METRICS §21; S004",
         ("counts.clusters", "scores.brier", "scores.brier_sum"),
         paths=("iqm.*",),
+        elsewhere=_CLUSTERS,
     ),
     "extremes": Entry(
         NEITHER,
@@ -161,17 +216,33 @@ _SPREAD = {
         "METRICS §21; S004",
         ("counts.targets", "counts.clusters"),
         paths=("extremes",),
+        elsewhere=_CLUSTERS,
     ),
 }
 
 
 def _drift(
-    name: str, meaning: str, formula: str, *inputs: str, better: str = LOWER
+    name: str,
+    meaning: str,
+    formula: str,
+    *inputs: str,
+    better: str = LOWER,
+    by: tuple[str, ...] = (),
 ) -> dict[str, Entry]:
-    source = "METRICS §20; Dawid 1984; Gama et al. 2013; Page 1954"
-    about = ("prequential.loss", "prequential.n", *inputs)
-    paths = (f"prequential.{name}",)
-    return {name: Entry(better, meaning, formula, source, about, paths=paths)}
+    """Return a figure of drift; `by` are the suite's parameters that it goes by."""
+    return {
+        name: Entry(
+            better,
+            meaning,
+            formula,
+            "METRICS §20; Dawid 1984; Gama et al. 2013; Page 1954",
+            ("prequential.loss", "prequential.n", *inputs),
+            is_mean=name in {"before", "after"},
+            paths=(f"prequential.{name}",),
+            declared=tuple(f"prequential.{each}" for each in by),
+            elsewhere="" if name == "change" else _ORDERED,
+        )
+    }
 
 
 _PREQUENTIAL = {
@@ -184,22 +255,26 @@ _PREQUENTIAL = {
         "fading",
         "the mean in which an outcome counts less with each that follows",
         "S_t / N_t, S_t = a S_(t-1) + L_t, N_t = a N_(t-1) + 1, a `prequential.fading`",
+        by=("fading",),
     ),
     **_drift(
         "sliding",
         "the mean of the last `prequential.window` outcomes",
-        "(1/w) Σ over the last w of L_t",
+        "(1/w) Σ over the last w of L_t, w `prequential.window`, or all there are if fewer",
+        by=("window",),
     ),
     **_drift(
         "rise",
         "the Page-Hinkley statistic after the last outcome: how far the loss has risen",
         "m_t - min(0, min m), m_t = Σ (L_s - mean of the first s - δ), δ `ph_delta`",
+        by=("ph_delta",),
     ),
     **_drift(
         "alarm",
         "the outcome, counted from 0, at which the rise first passed `ph_lambda`",
-        "the first t with rise above λ",
+        "the first t with rise above λ, λ `ph_lambda`",
         better=NEITHER,
+        by=("ph_delta", "ph_lambda"),
     ),
     **_drift(
         "onset",
@@ -207,11 +282,12 @@ _PREQUENTIAL = {
         "the outcome after the one at which m was least, up to the alarm",
         "prequential.alarm",
         better=NEITHER,
+        by=("ph_delta", "ph_lambda"),
     ),
     **_drift(
         "before",
         "the mean loss before the onset",
-        "mean of L_t, t < onset",
+        "mean of L_t, t < onset; of all where there is none",
         "prequential.onset",
     ),
     **_drift(
@@ -230,9 +306,12 @@ _PREQUENTIAL = {
     **_drift(
         "recovery",
         "how many outcomes after the alarm the sliding mean was back near the mean before",
-        "the first k with sliding mean ≤ before + `prequential.recovery`",
+        "the first k with sliding mean ≤ before + `prequential.recovery`, the mean of the last "
+        "w outcomes and of none before the onset",
         "prequential.alarm",
+        "prequential.onset",
         "prequential.before",
+        by=("window", "recovery"),
     ),
 }
 

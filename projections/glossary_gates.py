@@ -38,6 +38,7 @@ _BARS = {
             "counts.scored",
         ),
         paths=("gates.calibration.status",),
+        declared=("gates.calibration", "statistics.min_class_gate"),
     ),
     "four_bar": Entry(
         NEITHER,
@@ -53,6 +54,7 @@ _BARS = {
             "gates.permutation.status",
         ),
         paths=("gates.four_bar",),
+        declared=("gates.four_bar.allow_calibration_warn",),
     ),
     "r2_admitted": Entry(
         NEITHER,
@@ -80,10 +82,29 @@ _BARS = {
 }
 
 
-def _effect(name: str, better: str, meaning: str, formula: str) -> dict[str, Entry]:
+_EXCHANGES = (
+    "S(π) and S of single units: of the vectors in forecasts.parquet of a bundle, exchanged "
+    "as docs/rows.md says"
+)
+
+
+def _effect(
+    name: str, better: str, meaning: str, formula: str, *beside: str
+) -> dict[str, Entry]:
+    """Return an effect of exchanging; `beside` are the effects that it is made of."""
     places = ("gates.permutation", "gates.permutation.vs_r2")
-    paths = tuple(f"{place}.{name}" for place in places)
-    return {name: Entry(better, meaning, formula, _GATE, _EXCHANGED, paths=paths)}
+    return {
+        name: Entry(
+            better,
+            meaning,
+            formula,
+            _GATE,
+            (*(f"./{each}" for each in beside), *_EXCHANGED),
+            paths=tuple(f"{place}.{name}" for place in places),
+            declared=() if beside else ("scoring.clip",),
+            elsewhere="" if beside else _EXCHANGES,
+        )
+    }
 
 
 _PERMUTATION = {
@@ -100,6 +121,7 @@ _PERMUTATION = {
             "gates.permutation.retained",
         ),
         paths=("gates.permutation.status",),
+        declared=("gates.permutation",),
     ),
     "p_value": Entry(
         NEITHER,
@@ -108,6 +130,7 @@ _PERMUTATION = {
         _GATE,
         ("gates.permutation.p_exact", *_EXCHANGED),
         paths=("gates.permutation.p_value",),
+        elsewhere=_EXCHANGES,
     ),
     "permutations": Entry(
         NEITHER,
@@ -116,6 +139,7 @@ _PERMUTATION = {
         _GATE,
         _EXCHANGED,
         paths=("gates.permutation.permutations",),
+        declared=("statistics.permutations",),
     ),
     **_effect(
         "observed_bits",
@@ -133,15 +157,23 @@ _PERMUTATION = {
         "delta_bits",
         HIGHER,
         "what skill is about the target: lost with somebody else's forecasts",
-        "S - W",
+        "S - W, S `observed_bits` and W `wrong_target_bits`",
+        "observed_bits",
+        "wrong_target_bits",
     ),
     **_effect(
         "retained",
         LOWER,
         "the share of the skill that is left with somebody else's forecasts",
-        "W / S; null unless S > 0",
+        "W / S, S `observed_bits` and W `wrong_target_bits`; null unless S > 0",
+        "observed_bits",
+        "wrong_target_bits",
     ),
 }
+_LOSSES = (
+    "the losses of single units, in forecasts.parquet of a bundle; of a computed baseline, by "
+    "its vectors in table `baselines` of projections.db"
+)
 _PROMOTED = {
     "promotion": Entry(
         NEITHER,
@@ -181,6 +213,7 @@ _PROMOTED = {
         ("gates.promotion.against", "gates.promotion.trivial_gain", "scores.brier"),
         is_mean=True,
         paths=("gates.promotion.brier_gain", "gates.promotion.native.brier_gain"),
+        elsewhere=_LOSSES,
     ),
     "loss_increase": Entry(
         LOWER,
@@ -191,6 +224,7 @@ _PROMOTED = {
         ("gates.promotion.against", "gates.promotion.loss_margin"),
         is_mean=True,
         paths=("gates.promotion.loss_increase.*",),
+        elsewhere=_LOSSES,
     ),
     "native_skill": Entry(
         NEITHER,

@@ -4,7 +4,7 @@
 """
 
 from ledger.projections.counts import DEFINITIONS, OF_VECTORS
-from ledger.projections.glossary import HIGHER, LOWER, NEITHER, Entry
+from ledger.projections.glossary import HIGHER, LOWER, NEITHER, VECTORS, Entry
 
 _COUNTS = {
     name: Entry(
@@ -157,6 +157,8 @@ _BOUNDS = Entry(
     ),
     is_resampled=False,
     paths=("bounds.*",),
+    declared=("scoring.clip", "scoring.reference"),
+    elsewhere=VECTORS,
 )
 
 _COSTS = Entry(
@@ -169,6 +171,7 @@ _COSTS = Entry(
     "METRICS §1; DESIGN §8; S001 §10.1",
     ("counts.scored", "counts.submitted"),
     paths=("costs.*",),
+    elsewhere="what each vector states: `cost` in forecasts.parquet of a bundle",
 )
 
 OF_UNITS: dict[str, Entry] = {

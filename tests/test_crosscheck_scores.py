@@ -46,7 +46,7 @@ def test_small_cohorts_and_other_slots_and_slices_are_scored_alike() -> None:
 def of_three(said: list[dict[str, str]], outcomes: str) -> History:
     """Return a history over the answers a, b and c, where this was said and happened."""
     made = suite()
-    templates = (template(made, ("a", "b", "c")),)
+    templates = (template(made, ("a", "b", "c")), *made.templates[1:])
     history = History(msgspec.structs.replace(made, templates=templates))
     asked = [history.question(f"u-{number}") for number in range(len(said))]
     for question, vector in zip(asked, said, strict=True):

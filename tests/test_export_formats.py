@@ -125,7 +125,7 @@ def test_numbers_are_spelled_as_rows_spell_them() -> None:
 
 def test_more_than_two_answers_keep_the_sum_as_it_is() -> None:
     made = suite()
-    templates = [template(made, ("a", "b", "c"))]
+    templates = [template(made, ("a", "b", "c")), *made.templates[1:]]
     competitors = tuple(
         msgspec.structs.replace(each, evidence_tier="L0") for each in made.competitors
     )

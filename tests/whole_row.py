@@ -46,6 +46,11 @@ _UNITS, _TARGETS = 24, 12
 
 def whole_row(slot: str | None = None) -> Row:
     """Return the row of a forecaster in a suite that asks for everything."""
+    return row(whole_history(), slot=slot)
+
+
+def whole_history() -> History:
+    """Return a history of a suite that asks for everything."""
     made = suite(**_DECLARED)
     tiers = {"rival": "L0", "native": "L0+L1"}
     competitors = tuple(
@@ -76,7 +81,7 @@ def whole_row(slot: str | None = None) -> Row:
         outcome = "pass" if number % 3 else "fail"
         history.resolve(question, outcome, values={"cost": "5"})
     history.record(gone, "VOID")
-    return row(history, slot=slot)
+    return history
 
 
 def row_that_recalibrates() -> Row:
@@ -92,7 +97,7 @@ def row_that_recalibrates() -> Row:
 def row_of_many_answers() -> Row:
     """Return a row whose questions have three answers, all of which happened."""
     made = suite()
-    templates = (template(made, ("a", "b", "c")),)
+    templates = (template(made, ("a", "b", "c")), *made.templates[1:])
     history = History(msgspec.structs.replace(made, templates=templates))
     asked = {answer: history.question(answer) for answer in "abc"}
     for question in asked.values():
