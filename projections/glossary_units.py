@@ -142,16 +142,18 @@ _RATES = {
 }
 _BOUNDS = Entry(
     NEITHER,
-    "the least and the greatest that a score could be, whatever the missing outcomes and "
-    "vectors are; the score itself lies within",
+    "the least and the greatest that a score over more units could be, whatever the missing "
+    "outcomes are, and the missing vectors too where its name says so or it has no baseline; "
+    "what may still come in time (`counts.pending`) is in none",
     "min and max over every answer of each missing outcome, and over the best and the "
-    "worst vector where one is missing",
+    "worst vector where one is missing, of a computed baseline as well",
     "METRICS §18; Manski 2003; Horowitz & Manski 2000",
     (
         "counts.scored",
         "counts.censored",
         "counts.canceled",
         "counts.overdue",
+        "counts.pending",
         "counts.missing",
         "counts.unslotted",
     ),
@@ -174,6 +176,16 @@ _COSTS = Entry(
     elsewhere="what each vector states: `cost` in forecasts.parquet of a bundle",
 )
 
+_ENTRIES = Entry(
+    NEITHER,
+    "how many competitors of the suite the same principal seals, this one included: of many "
+    "entries some look good by chance alone; null for what is computed",
+    "one for each competitor of the suite that has the principal of this one",
+    "METRICS §23; DESIGN §8",
+    paths=("principal_entries",),
+    elsewhere="the suite's competitors with their principals: `ledger suite show`",
+)
+
 OF_UNITS: dict[str, Entry] = {
     **_COUNTS,
     **_GROUPS,
@@ -184,4 +196,5 @@ OF_UNITS: dict[str, Entry] = {
     },
     "bounds": _BOUNDS,
     "costs": _COSTS,
+    "principal_entries": _ENTRIES,
 }

@@ -72,7 +72,7 @@ def means(found: Row) -> list[str]:
         if entry.is_mean
         for path in entry.paths
         for _, measure in standing_at(found, path)
-        if "exact" in measure
+        if measure is not None and "exact" in measure
     ]
 
 
