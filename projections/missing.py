@@ -156,10 +156,17 @@ def _choices(sample: Sample, chosen: Chosen, said: Integers) -> list[Choices]:
     units = sample.board.units
     remembered: dict[tuple[Any, ...], Choices] = {}
     found = []
-    for unit in said.tolist():
-        rows = rows_among(chosen.unit, np.array([unit]))
-        of = int(units.answers[unit])
-        codes, weight = tuple(chosen.code[rows].tolist()), chosen.weight[rows].tolist()
+    rows = rows_among(chosen.unit, said)
+    every_code, every_weight = chosen.code[rows].tolist(), chosen.weight[rows].tolist()
+    sizes = np.bincount(chosen.unit[rows], minlength=len(units.answers))[said]
+    ends = np.cumsum(sizes)
+    for of, start, end in zip(
+        units.answers[said].tolist(),
+        (ends - sizes).tolist(),
+        ends.tolist(),
+        strict=True,
+    ):
+        codes, weight = tuple(every_code[start:end]), every_weight[start:end]
         key = (of, codes, *(weight if len(weight) > 1 else ()))
         if key not in remembered:
             vectors = [chosen.distinct[code] for code in codes]
