@@ -18,6 +18,7 @@ from ledger.projections.export_tables import (
     Frame,
     forecasts_frame,
 )
+from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource
 
@@ -37,6 +38,7 @@ class _Stated(msgspec.Struct, gc=False):
     model_version: str | None = None
     code_revision: str | None = None
     reason_codes: list[str] = []
+    extensions: dict[str, dict[str, str]] = {}
 
 
 _STATED = msgspec.json.Decoder(_Stated)
@@ -117,6 +119,11 @@ def _batch(
     ]
     columns.update({f"{TAG}{tag}": [each.get(tag) for each in tagged] for tag in tags})
     columns.update(_of_events(list(source.payloads_at(columns["seq"]))))
+    # A reveal is no vector: what it states to have cost is in no sum of a row either.
+    columns["cost"] = [
+        None if kind == KINDS[REVEAL] else cost
+        for kind, cost in zip(columns["kind"], columns["cost"], strict=True)
+    ]
     order = (*FORECAST_COLUMNS, *(f"{TAG}{tag}" for tag in tags))
     return {name: columns[name] for name in order}
 
@@ -134,16 +141,19 @@ def _of_events(entries: Sequence[Payload]) -> dict[str, list[Any]]:
     stated = [_stated(entry) for entry in entries]
     return {
         "event_id": [entry.event_id.hex() for entry in entries],
-        "quantities": [
-            canonical_text(each.quantities) if each.quantities else None
-            for each in stated
-        ],
+        "quantities": [_spelled(each.quantities) for each in stated],
+        "cost": [_spelled(each.extensions.get("cost")) for each in stated],
         "reference_class": [each.reference_class for each in stated],
         "model_version": [each.model_version for each in stated],
         "code_revision": [each.code_revision for each in stated],
         "evidence_tiers": [each.evidence.tiers for each in stated],
         "reason_codes": [each.reason_codes for each in stated],
     }
+
+
+def _spelled(stated: dict[str, Any] | None) -> str | None:
+    """Return what an event states by name as canonical JSON; None of nothing."""
+    return canonical_text(stated) if stated else None
 
 
 def _stated(entry: Payload) -> _Stated:

@@ -1,7 +1,9 @@
 """Rows as points: one number a line, under the path that the Piper paper gives it.
 
 `world/brier`, `self/by_repo/piper/auroc`, `integrity/late_forecast_rate`,
-`utility/regret` (S001 §9.3). Each carries its N, its window, the versions that it comes
+`utility/regret` (S001 §9.3). What acting on the forecasts cost is `utility/extra_compute`,
+as there; what making them cost, by each name that their author states, stands beside it as
+`utility/costs/usd`. Each carries its N, its window, the versions that it comes
 from and its interval, so that a point never stands alone.
 """
 
@@ -20,8 +22,14 @@ _CALLED = {
     "ece": "calibration/ece",
     "mce": "calibration/mce",
 }
-_KEPT = ("value", "exact", "lo", "hi", "n", "count", "reason", "ci_reason", "drawn")
-_OF = ("suite", "suite_hash", "forecaster", "layer", "source", "horizon", "slot")
+_KEPT = (
+    *("value", "exact", "total", "lo", "hi", "n", "count", "reason", "ci_reason"),
+    "drawn",
+)
+_OF = (
+    *("suite", "suite_hash", "forecaster", "layer", "source", "principal_entries"),
+    *("horizon", "slot"),
+)
 _FROM = ("slice", "window", "as_of", "scorer", "cohort_hash", "labels")
 _INTEGRITY = (
     "late_forecast_rate",
@@ -56,6 +64,8 @@ def _measures(row: Row) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, measure in row["utility"].items():
         if isinstance(measure, dict) and "value" in measure:
             yield f"utility/{part}{name}", measure
+    for name, cost in row.get("costs", {}).items():
+        yield f"utility/{part}costs/{name}", cost
 
 
 def _part(row: Row) -> str:

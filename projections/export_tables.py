@@ -44,6 +44,7 @@ FORECAST_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "opened_seq": pl.Int64,
     "probabilities": _VECTOR,
     "quantities": pl.String,
+    "cost": pl.String,
     "adaptation_budget": pl.String,
     "reference_class": pl.String,
     "model_version": pl.String,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger import codec
+from ledger.projections.bundle_forecasts import read_forecasts
 from tests.reporting import Row, report, row, rows
 from tests.simulator import History
 from tests.story import SALT
@@ -30,6 +31,14 @@ def told(*chains: list[Mapping[str, str]], resolved: int | None = None) -> Histo
     for question in asked[:resolved]:
         history.resolve(question)
     return history
+
+
+def published(history: History) -> list[str | None]:
+    """Return the column of a bundle's vectors that says what each cost."""
+    made = report(history)
+    made.refresh()
+    found = read_forecasts(made.tables, history, [history.manifest.suite])
+    return found["cost"].to_list()
 
 
 def costs(history: History, forecaster: str = "native", **asked: Any) -> Row:
@@ -127,6 +136,15 @@ def test_a_hidden_vector_cost_what_it_says_and_its_reveal_nothing() -> None:
     history.wait(hours=3)
     history.resolve(question)
     assert costs(history)["usd"]["total"] == "1.000000000000"
+    assert published(history) == ['{"usd":"1"}', None]
+
+
+def test_a_bundle_has_of_each_vector_what_it_states_to_have_cost() -> None:
+    history = told([{"usd": "0.50", "tokens": "1200"}, WITHOUT], [{"usd": "much"}])
+    assert published(history) == [
+        *('{"tokens":"1200","usd":"0.50"}', None),
+        '{"usd":"much"}',
+    ]
 
 
 def test_each_forecaster_has_its_own_and_what_recalibrates_it_the_same() -> None:

@@ -16,6 +16,7 @@ from ledger.projections.rows import Row
 from tests.console import Console
 from tests.reporting import row, rows, template
 from tests.simulator import History, suite
+from tests.whole_row import whole_row
 
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "targetspace"
 KINDS = {
@@ -365,6 +366,23 @@ def test_what_acting_was_worth_stands_under_utility() -> None:
     found = paths(row(tiered(utility=declared)))
     for name in ("regret", "net_benefit", "extra_compute", "missed_failure_cost"):
         assert found[f"utility/{name}"]["value"] is not None
+
+
+def test_what_forecasts_cost_stands_beside_what_acting_on_them_cost() -> None:
+    found = paths(whole_row())
+    cost = found["utility/costs/usd"]
+    assert (cost["value"], cost["total"], cost["n"]) == (
+        *("0.250000000000", "6.000000000000"),
+        24,
+    )
+    assert found["utility/costs/model"]["reason"] == "empty"
+    assert found["utility/extra_compute"]["value"] == "0.833333333333"
+    assert not any("costs" in path for path in paths(row(tiered())))
+
+
+def test_a_point_says_how_many_entries_its_forecaster_has() -> None:
+    made = row(tiered())
+    assert paths(made)["self/brier"]["principal_entries"] == made["principal_entries"]
 
 
 # --- The command ----------------------------------------------------------------------
