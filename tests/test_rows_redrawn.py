@@ -328,7 +328,7 @@ def test_an_explanation_shows_the_inference_of_the_score_and_not_of_its_row(
     published: Row,
 ) -> None:
     for score, clusters in (("skill_vs_r1_bits", OF_RIVAL), ("brier", CLUSTERS)):
-        (shown,) = explained(score, [published])["rows"]
+        (shown,) = explained(score, [published], {})["rows"]
         drawn = published["scores"][score].get("drawn", {})
         assert shown["inference"] == {**published["inference"], **drawn}
         assert shown["inference"]["K"] == clusters
@@ -339,7 +339,7 @@ def test_an_explanation_shows_the_inference_of_the_score_and_not_of_its_row(
 def test_people_see_the_clusters_that_a_score_was_drawn_from_and_not_its_row_s(
     capsys: pytest.CaptureFixture[str], published: Row
 ) -> None:
-    print_explained(explained("bss_frozen", [published]))
+    print_explained(explained("bss_frozen", [published], {}))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     told_of = {" ".join(words[:-1]): words[-1] for words in lines if words}
     drawn = published["scores"]["bss_frozen"]["drawn"]
@@ -347,7 +347,7 @@ def test_people_see_the_clusters_that_a_score_was_drawn_from_and_not_its_row_s(
     assert told_of["row_seed"] == drawn["row_seed"]
     assert told_of["cohort_hash"] == drawn["cohort_hash"]
     assert told_of["row's cohort_hash"] == published["cohort_hash"]
-    print_explained(explained("brier", [published]))
+    print_explained(explained("brier", [published], {}))
     shown = capsys.readouterr().out
     assert "row's cohort_hash" not in shown
     assert published["cohort_hash"] in shown
@@ -356,6 +356,6 @@ def test_people_see_the_clusters_that_a_score_was_drawn_from_and_not_its_row_s(
 def test_an_interval_that_is_drawn_from_nothing_shows_no_resamples(
     published: Row,
 ) -> None:
-    (shown,) = explained("calibration_slope", [published])["rows"]
+    (shown,) = explained("calibration_slope", [published], {})["rows"]
     assert shown["lo"] is not None
     assert shown["inference"] is None
