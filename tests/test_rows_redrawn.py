@@ -27,6 +27,8 @@ from tests.simulator import History, ppm_text, suite
 from tests.test_rows_blocks import NUMBER
 
 CLUSTERS, OF_RIVAL, OF_NUMBERS, OF_REPO = 16, 12, 11, 13
+# Nobody is promoted unless the reference is on every unit.
+WATCHED = "gates.promotion.loss_increase.tag:repo=a"
 TIERS = {"rival": "L0", "native": "L0+L1"}
 CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
 
@@ -176,9 +178,7 @@ STATISTICS: dict[str, Sums] = {
     ),
     "ablations.evidence.lifts.0": mean_of(gain),
     # Nothing was resolved when they sealed, so that the past rate said one half.
-    "gates.promotion.loss_increase.tag:repo=a": mean_of(
-        lambda unit: brier(unit.said["native"]) - brier(Fraction(1, 2))
-    ),
+    WATCHED: mean_of(lambda unit: brier(unit.said["native"]) - brier(Fraction(1, 2))),
 }
 
 
@@ -238,22 +238,29 @@ def published(history: History) -> Row:
     return found
 
 
+@pytest.fixture(scope="module")
+def matched() -> History:
+    return told(of_rival=CLUSTERS)
+
+
 ON = {
     "scores.brier": CLUSTERS,
     "quantities.cost.scores.absolute_error": OF_NUMBERS,
-    "gates.promotion.loss_increase.tag:repo=a": OF_REPO,
+    WATCHED: OF_REPO,
 }
 
 
 @pytest.mark.parametrize("path", STATISTICS)
 def test_an_interval_is_drawn_again_from_the_row_and_the_log_alone(
-    path: str, history: History, published: Row
+    path: str, history: History, published: Row, matched: History
 ) -> None:
-    shown = at(published, path)
-    own = {"cohort_hash": published["cohort_hash"], **shown.get("drawn", {})}
-    inference = {**published["inference"], **own}
+    is_watched = path == WATCHED
+    log, found = (matched, row(matched)) if is_watched else (history, published)
+    shown = at(found, path)
+    own = {"cohort_hash": found["cohort_hash"], **shown.get("drawn", {})}
+    inference = {**found["inference"], **own}
     clusters = ON.get(path, OF_RIVAL)
-    units = [unit for unit in units_of(history) if unit.cluster < f"c-{clusters:02}"]
+    units = [unit for unit in units_of(log) if unit.cluster < f"c-{clusters:02}"]
     assert shown["n"] == len(units) == 2 * clusters
     assert (shown["lo"], shown["hi"]) == drawn_again(inference, units, STATISTICS[path])
 
@@ -283,13 +290,15 @@ def drawn_of(found: Row) -> dict[str, Any]:
 
 
 def test_what_is_over_other_units_than_its_row_says_so_and_nothing_else_does(
-    published: Row,
+    published: Row, matched: History
 ) -> None:
-    units = published["counts"]["scored"]
-    for block in DRAWN_IN:
-        for path, shown in intervals_in(published.get(block, {}), block):
-            assert ("drawn" in shown) is (shown["n"] != units), path
-    apart = {path for path, drawn in drawn_of(published).items() if drawn}
+    apart: set[str] = set()
+    for found in (published, row(matched)):
+        units = found["counts"]["scored"]
+        for block in DRAWN_IN:
+            for path, shown in intervals_in(found.get(block, {}), block):
+                assert ("drawn" in shown) is (shown["n"] != units), path
+        apart |= {path for path, drawn in drawn_of(found).items() if drawn}
     assert apart >= {path for path in STATISTICS if path != "scores.brier"}
 
 
