@@ -54,7 +54,7 @@ def fronts(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[Shown]:
 def _front(rows: list[Row], columns: Sequence[Column]) -> Shown:
     widest = max(rows, key=lambda row: row["counts"]["scored"])
     units = widest["cohort_hash"]
-    beside = {row["forecaster"]: _why_beside(row, units) for row in rows}
+    beside = {row["forecaster"]: _why_beside(row, widest, columns) for row in rows}
     found = capability(
         columns,
         {
@@ -87,11 +87,20 @@ def _front(rows: list[Row], columns: Sequence[Column]) -> Shown:
     }
 
 
-def _why_beside(row: Row, units: str) -> str | None:
-    """Return why a row cannot be in the front: it is an oracle's, or of other units."""
+def _why_beside(row: Row, widest: Row, columns: Sequence[Column]) -> str | None:
+    """Return why a row cannot be in the front: it is an oracle's, or of other units.
+
+    So is a score that is over some of the row's units, where a baseline lacks the rest.
+    """
     if row["layer"] == _ORACLE:
         return _ORACLE
-    return None if row["cohort_hash"] == units else "other_units"
+    told = (row["scores"].get(each.name) for each in columns)
+    is_whole = all(
+        each is None or each["value"] is None or each["n"] == row["counts"]["scored"]
+        for each in told
+    )
+    is_same = row["cohort_hash"] == widest["cohort_hash"]
+    return None if is_same and is_whole else "other_units"
 
 
 def _measure(row: Row, score: str) -> Measure:

@@ -60,6 +60,20 @@ def test_whoever_left_a_unit_out_stands_beside() -> None:
     assert found["n"] == 4
 
 
+def test_a_score_over_some_of_the_units_puts_nobody_in_front() -> None:
+    found = [each for each in rows(rivals()) if each["layer"] in {"native", "market"}]
+    found = [each for each in found if each["horizon"] is each["slice"] is None]
+    for each in found:
+        assert each["scores"]["skill_vs_r2_bits"]["n"] == each["counts"]["scored"]
+    columns = columns_of(["skill_vs_r2_bits"])
+    assert len(next(iter(fronts(found, columns)))["front"]) == 1
+    for each in found:
+        each["scores"]["skill_vs_r2_bits"]["n"] = 1
+    made = next(iter(fronts(found, columns)))
+    assert made["front"] == []
+    assert made["beside"] == {"native": "other_units", "rival": "other_units"}
+
+
 def test_an_oracle_is_never_in_front() -> None:
     found = front(rivals(layer="oracle"), "brier")
     assert (found["front"], found["beside"]) == (["native"], {"rival": "oracle"})
