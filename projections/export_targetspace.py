@@ -39,7 +39,7 @@ _SOTA = (
     "evidence tier, task set and horizon."
 )
 _PASS, _WARN = "pass", "warn"
-_WARN_ALLOWED = "pass or, as this suite allows, warn"
+_WARN_ALLOWED = "pass (or warn, as this suite allows)"
 _RANKED = (
     "Rows that a leaderboard takes: neither a baseline nor an oracle, with calibration "
     "{passed}, permutation pass and a skill vs R2 over all scored units, and without a "
