@@ -40,7 +40,7 @@ canaries    = []                 # SHA-256 of markers that no forecast's text ma
 max_spread_seconds = 3600        # compared seals further apart are flagged
 reveal_by_hours    = 168         # after resolve_by: until then a hidden seal may be opened
 # adaptation_budgets = ["zero-shot", "few-shot"]   # ordered, from the least adapted
-# incumbent = "native"          # the row that a promotion compares with
+# incumbent = "native"          # whom a promotion must beat too, beside the baselines
 
 [coverage]
 minimum   = "0.95"               # share of the units that an official row covers
@@ -57,6 +57,7 @@ id       = "$template"
 # observable | affect | attention | inferred_goal | causal | self_report
 kind     = "observable"          # only this kind is scored
 question = "$question"
+# Credit needs two answers: calibration is of two. More can be scored all the same.
 answers  = $answers              # without it, each question brings its own
 $positive                        # what a high probability means
 resolution_rule = "$rule"
@@ -94,11 +95,8 @@ streams   = ["$stream"]          # the evidence that it reads
 # inputs        = ["features", "native"]   # of a fitted one: features, native, retrieval
 # evidence_tier = "L0"           # for an ablation
 # identity_hash = "$zeros"
-# predecessor   = "past-rate"    # what it was made from
-# sham          = "past-rate"    # a cost-matched control
-"""
-
-_CALIBRATED = """\
+# predecessor   = "past-rate"    # what it was made from: see ledger compare
+# sham          = "past-rate"    # a control of the same cost: see ledger compare
 
 [[competitors]]
 name     = "native-calibrated"
@@ -162,9 +160,12 @@ min_class_gate = 100             # of each class, for the calibration bar
 min_curve      = 200             # of each class, for a flexible calibration curve
 min_slice      = 30              # units; smaller slices are exploratory
 max_undefined  = "0.01"          # share of undefined replicates that is borne
-looks          = [100, 200, 400] # stop rule: resolved units at which it is looked
+# The stop rule: at how many resolved units it is looked. Credit is of one horizon: the
+# last look leaves each of them 1000 units, of which a rare answer has its
+# min_class_gate if it comes once in ten.
+looks          = $looks
 min_training   = 0               # units before the first scored one
-# [[statistics.splits]]          # by cutoff_at; a tuned holdout loses its label
+# [[statistics.splits]]          # by cutoff_at; a holdout that is used otherwise is spent
 # name    = "holdout"
 # from    = 2027-01-01T00:00:00Z
 # until   = 2027-07-01T00:00:00Z
@@ -182,10 +183,10 @@ strata   = ["template", "horizon", "slot"]   # targets are exchanged within thes
 [gates.four_bar]
 allow_calibration_warn = true
 
-[gates.promotion]                # against the incumbent
+[gates.promotion]                # over the strongest past_rate, or a stronger incumbent
 trivial_gain = "0.005"           # Brier gain that is not worth a change
 loss_margin  = "0.01"            # loss that may be given up, in all and in each slice
-slices       = []
+slices       = ["horizon"]       # what divides units into slices, none of which may lose
 
 [prequential]                    # drift: diagnosis only
 fading    = "0.99"
@@ -194,12 +195,14 @@ ph_delta  = "0.05"               # Page-Hinkley: the change that is tolerated
 ph_lambda = "0.5"                # Page-Hinkley: the alarm
 recovery  = "0.01"               # back within this margin is recovered
 
-# [utility]                      # what acting on the forecast is worth
-# event          = "$event"      # the answer whose probability triggers the action
-# action         = "$action"
-# action_cost    = "1"
-# avoidable_loss = "5"
-# thresholds     = ["0.1", "0.2", "0.3", "0.5"]
+# What acting on the forecast is worth. Nobody is promoted without it: a forecast that
+# changes no decision is of no use. Put your own costs here before the first outcome.
+[utility]
+event          = "$event"        # the answer whose probability triggers the action
+action         = "$action"
+action_cost    = "1"             # in any unit, the same for both
+avoidable_loss = "5"             # what the action spares: act from a probability of 1/5
+thresholds     = ["0.1", "0.2", "0.3", "0.5"]   # where the decision curve is drawn
 
 # [quantities.duration_minutes]  # a number forecast beside the answers
 # unit        = "min"
@@ -225,6 +228,7 @@ _EXAMPLES: dict[Track, dict[str, str]] = {
         "rule": "Exit status of the acceptance command: 0 is pass, other is fail.",
         "source": "acceptance log",
         "horizons": '["24h"]',
+        "looks": "[250, 500, 1000]",
         "acceptance": "true",
         "sensitive": "true",
         "stream": "ticket",
@@ -240,6 +244,7 @@ _EXAMPLES: dict[Track, dict[str, str]] = {
         "rule": "yes if a source reports it as happened by resolve_by, else no.",
         "source": "wire report",
         "horizons": '["24h", "7d"]',
+        "looks": "[500, 1000, 2000]",
         "acceptance": "false",
         "sensitive": "false",
         "stream": "news",
@@ -247,18 +252,19 @@ _EXAMPLES: dict[Track, dict[str, str]] = {
         "action": "prepare for the event",
     },
     "target": {
-        "title": "Commitments: complete, defer, cancel or replace?",
+        "title": "Commitments: will they be kept?",
         "template": "commitment",
-        "question": "How will the commitment of {target} have resolved by {resolve_by}?",
-        "answers": '["complete", "defer", "cancel", "replace"]',
-        "positive": '# positive = "complete"',
-        "rule": "The state of the commitment in the calendar at resolve_by.",
+        "question": "Will {target} have kept the commitment by {resolve_by}?",
+        "answers": '["kept", "dropped"]',
+        "positive": 'positive = "kept"',
+        "rule": "The calendar at resolve_by: kept if it says complete, else dropped.",
         "source": "calendar",
         "horizons": '["24h", "7d"]',
+        "looks": "[500, 1000, 2000]",
         "acceptance": "false",
         "sensitive": "false",
         "stream": "notes",
-        "event": "cancel",
+        "event": "dropped",
         "action": "ask again before the day",
     },
 }
@@ -287,9 +293,7 @@ def new_suite(name: str, track: str) -> str:
 
 def _filled(suite: str, track: Track) -> str:
     words = {**_EXAMPLES[track], "suite": suite, "track": track, "zeros": "0" * 64}
-    # Platt's map is of one probability: it needs a template with two answers.
-    calibrated = _CALIBRATED if track != "target" else ""
-    parts = (_HEAD, _TEMPLATE, _COMPETITOR, calibrated, _BASELINES, _TAIL)
+    parts = (_HEAD, _TEMPLATE, _COMPETITOR, _BASELINES, _TAIL)
     text = Template("".join(parts)).substitute(words)
     return "".join(f"{_aligned(line)}\n" for line in text.splitlines())
 
