@@ -1,6 +1,6 @@
 """`ledger suite`: what is asked, of whom and how it is scored, before any outcome."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +34,7 @@ from ledger.suite_check import gaps, manifest_from_toml
 from ledger.suite_table import Gap
 from ledger.suite_template import new_suite
 from ledger.suite_verdicts import Verdict, verdicts
+from ledger.suite_warnings import warnings
 
 app = group()
 File = Annotated[
@@ -98,8 +99,9 @@ def check(
     """Say everything that keeps a suite from being frozen.
 
     Prints a verdict for each template (what is scored, what is evidence only, what is
-    out of scope and why) and all gaps at once; exits with 2 if there is one. Works
-    without a ledger; in one, the principals that the suite names are looked up too.
+    out of scope and why) and all gaps at once; exits with 2 if there is one. Warnings
+    say what the suite can be frozen with and never earn. Works without a ledger; in
+    one, the principals and the suites that it names are looked up too.
 
     For example:
       ledger suite check piper-self.toml
@@ -107,16 +109,20 @@ def check(
     content = read_input(file)
     folder = find_ledger_if_any(ledger)
     roles: Mapping[str, str] | None = None
+    frozen: Collection[str] | None = None
     if folder is not None:
         with open_reader(folder) as reader:
-            roles = standing(reader).roles
+            known = standing(reader)
+        roles, frozen = known.roles, known.suites
     manifest = _read(content, file)
-    found = gaps(manifest, roles)
+    found = gaps(manifest, roles, frozen)
+    wrong = {gap.where for gap in found}
+    warned = [each for each in warnings(manifest, frozen) if each.where not in wrong]
     judged = verdicts(manifest)
     if as_json:
-        render.json_line(_checked(manifest, found, judged))
+        render.json_line(_checked(manifest, found, judged, warned))
     else:
-        _print_checked(found, judged)
+        _print_checked(found, judged, warned)
     if found:
         raise typer.Exit(2)
     complete = msgspec.convert(manifest, SuiteManifest)
@@ -141,17 +147,24 @@ def _beside(file: str) -> Path:
 
 
 def _checked(
-    manifest: Mapping[str, object], found: list[Gap], judged: list[Verdict]
+    manifest: Mapping[str, object],
+    found: list[Gap],
+    judged: list[Verdict],
+    warned: list[Gap],
 ) -> dict[str, object]:
     return {
         "suite": manifest.get("suite"),
         "ok": not found,
         "gaps": [msgspec.to_builtins(gap) for gap in found],
         "verdicts": [msgspec.to_builtins(verdict) for verdict in judged],
+        "warnings": [
+            {"where": each.where, "what": each.what, "remedy": each.remedy}
+            for each in warned
+        ],
     }
 
 
-def _print_checked(found: list[Gap], judged: list[Verdict]) -> None:
+def _print_checked(found: list[Gap], judged: list[Verdict], warned: list[Gap]) -> None:
     if judged:
         render.table(
             ("template", "category", "verdict", "why"),
@@ -159,11 +172,16 @@ def _print_checked(found: list[Gap], judged: list[Verdict]) -> None:
         )
     if not found:
         render.document("\nNo gaps: the suite can be frozen.")
-        return
-    render.document("\n1 gap:" if len(found) == 1 else f"\n{len(found)} gaps:")
+    else:
+        render.document("\n1 gap:" if len(found) == 1 else f"\n{len(found)} gaps:")
     for gap in found:
         mark = " (unscorable)" if gap.is_unscorable else ""
         render.line(f"  {gap}{mark}")
+    if warned:
+        count = "1 warning" if len(warned) == 1 else f"{len(warned)} warnings"
+        render.document(f"\n{count}, which the suite can be frozen with:")
+    for each in warned:
+        render.line(f"  {each}")
 
 
 @app.command(cls=TaughtCommand)

@@ -44,6 +44,7 @@ GROUND_FLOOR = {
         "suite_rules_template",
         "suite_check",
         "suite_verdicts",
+        "suite_warnings",
         "suite_template",
     ),
     "rules": (

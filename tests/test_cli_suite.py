@@ -78,6 +78,48 @@ def test_a_check_names_every_gap_at_once(console: Console) -> None:
     }
 
 
+def test_a_check_warns_of_what_can_be_frozen_and_comes_to_nothing(
+    console: Console,
+) -> None:
+    file = written(console, ("[500, 1000, 2000]", "[100]"))
+    shown = console.must("suite", "check", file).stdout
+    assert "No gaps: the suite can be frozen.\n\n1 warning, which" in shown
+    assert "  statistics.looks ends at 100 resolved units, and min_class" in shown
+    told = console.must("suite", "check", file, "--json").object
+    assert told["ok"] is True
+    [warning] = told["warnings"]
+    assert warning["where"] == "statistics.looks"
+    assert warning["remedy"] == "add a look at 200 or more"
+
+
+def test_a_check_of_a_new_suite_warns_of_nothing(console: Console) -> None:
+    file = written(console)
+    assert "warning" not in console.must("suite", "check", file).stdout
+    assert console.must("suite", "check", file, "--json").object["warnings"] == []
+
+
+def test_a_place_with_a_gap_has_no_warning_beside_it(console: Console) -> None:
+    file = written(console, ("[500, 1000, 2000]", "[100, 100]"))
+    told = console.run("suite", "check", file, "--json").object
+    assert [each["where"] for each in told["gaps"]] == ["statistics.looks"]
+    assert told["warnings"] == []
+
+
+def test_in_a_ledger_the_suites_of_the_past_are_looked_up(console: Console) -> None:
+    file = written(console, ('["weather@v1"]', '["weather@v1", "ghost@v1"]'))
+    assert "without a ledger" in console.must("suite", "check", file).stdout
+    console.found()
+    shown = console.here("suite", "check", file)
+    assert shown.code == 2
+    assert "has ghost@v1, which is not frozen in this ledger" in shown.stdout
+    assert "warning" not in shown.stdout
+    refused = console.here("suite", "freeze", file)
+    assert "ghost@v1, which is not frozen in this ledger" in refused.stderr
+    console.here("suite", "freeze", written(console, name="ghost"))
+    file = written(console, ('["weather@v1"]', '["weather@v1", "ghost@v1"]'))
+    assert console.here("suite", "freeze", file).code == 0
+
+
 def test_a_check_reads_stdin(console: Console) -> None:
     text = written(console).read_text()
     assert console.must("suite", "check", "-", stdin=text).stdout

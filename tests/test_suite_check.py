@@ -14,6 +14,8 @@ from ledger.errors import RefusedError
 from ledger.suite import SuiteManifest
 from ledger.suite_check import freeze_manifest, gaps, manifest_from_toml
 from ledger.suite_table import Gap
+from ledger.suite_template import TRACKS, new_suite
+from ledger.suite_warnings import warnings
 
 TESTS = Path(__file__).parent
 SELF = manifest_from_toml((TESTS / "../docs/suites/piper-self.toml").read_text())
@@ -206,6 +208,40 @@ def test_a_past_is_of_suites_that_are_frozen_where_that_is_known(
 @pytest.mark.parametrize("changes", CASES["taken"].values(), ids=CASES["taken"])
 def test_what_makes_sense_is_taken(changes: Changes) -> None:
     assert found(changes) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "says"), CASES["warned"].values(), ids=CASES["warned"]
+)
+def test_what_comes_to_nothing_is_warned_of_and_may_be_frozen(
+    changes: Changes, where: str, says: str
+) -> None:
+    warned = warnings(changed(changes))
+
+    assert any(each.where == where and says in str(each) for each in warned), warned
+    assert found(changes) == []
+
+
+@pytest.mark.parametrize("changes", CASES["unwarned"].values(), ids=CASES["unwarned"])
+def test_what_can_come_to_something_is_not_warned_of(changes: Changes) -> None:
+    assert warnings(changed(changes), frozen=[]) == []
+
+
+def test_in_a_ledger_a_past_that_is_not_there_is_a_gap_and_no_warning() -> None:
+    pool = {"baseline_pool/suites": ["piper-self@v1", "piper-old@v3"]}
+
+    assert warnings(changed(pool), frozen=[]) == []
+
+
+def test_a_draft_that_lacks_everything_is_warned_of_all_the_same() -> None:
+    assert [each.where for each in warnings({})] == []
+    claiming = {"run_class": "preregistered", "run_purpose": "score"}
+    assert "utility" in {each.where for each in warnings(claiming)}
+
+
+@pytest.mark.parametrize("track", TRACKS)
+def test_a_new_suite_is_warned_of_nothing(track: str) -> None:
+    assert warnings(manifest_from_toml(new_suite("morning-run", track))) == []
 
 
 def split(**times: object) -> Changes:
