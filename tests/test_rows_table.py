@@ -20,6 +20,11 @@ def changed(row: Row, block: str, **fields: Any) -> Row:
     return {**row, block: {**row[block], **fields}}
 
 
+def cut(measure: Row, end: str) -> Row:
+    """Return one end of an interval as a number of its own."""
+    return {"value": measure[end]}
+
+
 def printed(capsys: pytest.CaptureFixture[str], *found: Row) -> tuple[list[str], str]:
     """Return what is printed of some rows, each run of spaces as one, and the notes."""
     print_rows(found)
@@ -31,7 +36,8 @@ def test_a_row_is_told_with_its_layer_its_intervals_and_what_left_the_denominato
     capsys: pytest.CaptureFixture[str], whole: Row
 ) -> None:
     lines, notes = printed(capsys, whole)
-    ends = "0.1675 [-0.0801, 0.3854]"
+    skill = whole["scores"]["skill_vs_r2_bits"]
+    ends = f"0.1675 [{shown(cut(skill, 'lo'))}, {shown(cut(skill, 'hi'))}]"
     assert lines[2] == f"native native all {ends} {ends} 0.2067 0.1983"
     assert lines[-2].endswith("clusters coverage void")
     assert lines[-1] == "native all 24 of 25 25 12 12 1.0000 0.0400"
