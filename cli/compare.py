@@ -17,7 +17,14 @@ _HEADS = ("score", "first", "second", "difference", "p", "better", "favours")
 _ORACLE = "oracle"
 
 One = Annotated[str, typer.Argument(metavar="FIRST", help="A competitor.")]
-Other = Annotated[str, typer.Argument(metavar="SECOND", help="Another competitor.")]
+Other = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SECOND",
+        help="Another competitor (default: the first's predecessor and sham).",
+        show_default=False,
+    ),
+]
 Slot = Annotated[
     str | None,
     typer.Option(
@@ -41,7 +48,7 @@ By = Annotated[
 
 def compare(
     one: One,
-    other: Other,
+    other: Other = None,
     *,
     suite: OneSuite = None,
     slot: Slot = None,
@@ -56,22 +63,31 @@ def compare(
     A difference is the first's score less the second's, with the interval of whole
     clusters and the share of sign flips that differ as much. Units that only one of
     them forecast are counted and left out. A p-value alone is no reason for anything.
-    With --json: one array, as docs/rows.md describes it.
+    Without a second one, the first is compared with its predecessor and with its sham,
+    as the suite names them. With --json: one array, as docs/rows.md describes it.
 
     For example:
       ledger compare piper-native past-pass-rate --ledger demo
       ledger compare piper-native piper-calibrated --by tag:repo --json
+      ledger compare fitted-features-native --ledger demo
       ledger compare piper-native past-pass-rate --ledger demo --look 10
     """
-    from ledger.projections.comparison import compared
+    from ledger.projections.comparison import compared, controls
 
+    known = [one] if other is None else [one, other]
     with reading(ledger) as (folder, reader):
-        named = standing(reader).having(suite, one, other) if at is None else None
+        named = standing(reader).having(suite, *known) if at is None else None
         then = moment(reader, at, look, [named] if named else ())
-        name = named or then.standing.having(suite, one, other)
+        name = named or then.standing.having(suite, *known)
+        manifest = then.standing.suites[name].manifest
+        others = controls(manifest, one) if other is None else [other]
         with report_at(folder, reader, then.size) as report:
             field = report.field(name)
-            found = list(compared(field, one, other, slot=slot, by=several(by)))
+            found = [
+                each
+                for beside in others
+                for each in compared(field, one, beside, slot=slot, by=several(by))
+            ]
     if as_json:
         render.json_line(found)
         return
@@ -87,7 +103,7 @@ def _print(found: dict[str, Any]) -> None:
     render.line(
         f"{found['suite']}, {found['slot']}, {', '.join(parts) or 'all'}: "
         f"{one['forecaster']} ({one['layer']}) beside {other['forecaster']} "
-        f"({other['layer']})"
+        f"({', '.join((other['layer'], *found['relation']))})"
     )
     render.table(_HEADS, _lines(found))
     render.facts(_facts(found))

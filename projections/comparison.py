@@ -30,10 +30,13 @@ from ledger.projections.resampling import Ratio
 from ledger.projections.resampling_auroc import Auroc
 from ledger.projections.sample import Sample, sample
 from ledger.projections.slotted import Slotted
-from ledger.suite import Competitor
+from ledger.suite import Competitor, SuiteManifest
 from ledger.suite_table import listed
 
 Shown = dict[str, Any]
+# Whom a suite says that a competitor is to be compared with: whether it took what it
+# was made from any further, and further than the same cost spent on nothing (Piper §7).
+CONTROLS = ("predecessor", "sham")
 # Which scores are losses: there a lower one is better.
 _LOSSES = {*BRIER, "log_loss"}
 NO_INTERVAL = "no_interval"
@@ -46,6 +49,20 @@ class Pair(NamedTuple):
     other: Sample
     part: Part
     units: Integers
+
+
+def controls(manifest: SuiteManifest, name: str) -> list[str]:
+    """Return a competitor's predecessor and sham, where the suite names them.
+
+    Raises `UsageError` where it names neither.
+    """
+    competitor = manifest.competitor(name)
+    assert competitor is not None, "who is asked about is of the suite"
+    found = [other for key in CONTROLS if (other := getattr(competitor, key))]
+    if not found:
+        msg = f"{manifest.suite} names neither a predecessor nor a sham of {name}: say with whom to compare it"
+        raise UsageError(msg)
+    return list(dict.fromkeys(found))
 
 
 def compared(
@@ -66,11 +83,13 @@ def compared(
         raise UsageError(msg)
     entered = [field.enter(_competitor(field, name), chosen) for name in (one, other)]
     inference = Inference(manifest)
+    relation = [key for key in CONTROLS if getattr(entered[0].competitor, key) == other]
     for part in Parts(field.board, by).of(entered[0].competitor, []):
         pair = _pair(field, entered, part)
         yield {
             "suite": manifest.suite,
             "slot": chosen,
+            "relation": relation,
             **_compared(pair, inference, chosen),
         }
 

@@ -1,15 +1,18 @@
 """Two competitors on identical units, and what is said of the rest."""
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from ledger.errors import UsageError
-from ledger.projections.comparison import compared
+from ledger.projections.comparison import compared, controls
 from ledger.projections.entrants import Field
+from ledger.suite import SuiteManifest
 from tests.console import Console
 from tests.court import BAR
 from tests.oracle import medium
@@ -162,6 +165,53 @@ def test_what_cannot_be_compared_is_refused(
         compare(History(), one, other, **asked)
 
 
+def with_controls(**named: str) -> SuiteManifest:
+    """Return the usual suite, in which the native competitor names others."""
+    made = suite()
+    first, *others = made.competitors
+    named_first = msgspec.structs.replace(first, **named)
+    return msgspec.structs.replace(made, competitors=(named_first, *others))
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({"predecessor": "rival"}, ["rival"]),
+        ({"sham": "rival"}, ["rival"]),
+        ({"sham": "rival", "predecessor": "past-rate"}, ["past-rate", "rival"]),
+        ({"sham": "rival", "predecessor": "rival"}, ["rival"]),
+    ],
+    ids=["a predecessor", "a sham", "both", "one that is both"],
+)
+def test_a_suite_says_whom_a_competitor_is_to_be_compared_with(
+    named: dict[str, str], expected: list[str]
+) -> None:
+    assert controls(with_controls(**named), "native") == expected
+
+
+def test_a_competitor_that_names_nobody_is_compared_with_nobody() -> None:
+    with pytest.raises(UsageError, match="neither a predecessor nor a sham of native"):
+        controls(suite(), "native")
+
+
+@pytest.mark.parametrize(
+    ("named", "relation"),
+    [
+        ({}, []),
+        ({"predecessor": "rival", "sham": "past-rate"}, ["predecessor"]),
+        ({"sham": "rival"}, ["sham"]),
+        ({"predecessor": "rival", "sham": "rival"}, ["predecessor", "sham"]),
+    ],
+    ids=["nothing", "a predecessor", "a sham", "both"],
+)
+def test_a_comparison_says_what_the_second_is_of_the_first(
+    named: dict[str, str], relation: list[str]
+) -> None:
+    history = History(with_controls(**named))
+    assert [each["relation"] for each in compare(history)] == [relation]
+    assert [each["relation"] for each in compare(history, "rival", "native")] == [[]]
+
+
 # --- The command ----------------------------------------------------------------------
 
 
@@ -187,6 +237,29 @@ def test_people_see_both_scores_and_the_difference(console: Console) -> None:
         "log_loss",
         "auroc",
     ]
+
+
+def test_without_a_second_one_the_predecessor_and_the_sham_are_compared(
+    tmp_path: Path,
+) -> None:
+    console = Console(tmp_path).found()
+    text = console.must("suite", "new", "made", "--track", "self").stdout
+    for key, other in (("predecessor", "past-rate"), ("sham", "own-routine")):
+        text = re.sub(rf'(?m)^# {key} .*"past-rate".*$', f'{key} = "{other}"', text)
+    file = console.home / "made.toml"
+    file.write_text(text)
+    assert console.here("suite", "freeze", file).code == 0
+    found = console.here("compare", "native", "--json").object
+    assert [(each["other"]["forecaster"], each["relation"]) for each in found] == [
+        ("past-rate", ["predecessor"]),
+        ("own-routine", ["sham"]),
+    ]
+    heads = console.here("compare", "native").stdout
+    assert "native (native) beside past-rate (baseline, predecessor)" in heads
+    assert "native (native) beside own-routine (baseline, sham)" in heads
+    shown = console.here("compare", "past-rate")
+    assert shown.code == 2
+    assert "made@v1 names neither a predecessor nor a sham of past-rate" in shown.stderr
 
 
 def test_programs_get_one_array(console: Console) -> None:
