@@ -30,7 +30,7 @@ def measures_in_own_hands(suite: Suite) -> Iterator[Gap]:
         if measured:
             what = f"is {owner}, whose own {listed(measured, last='and')} would be measured by it"
             remedy = (
-                'let another principal seal it, or compute it: method = "past_rate"'
+                'let another principal seal it, or compute it with method = "past_rate"'
             )
             yield measure.gap("principal", what, remedy)
 
@@ -87,7 +87,7 @@ def pool_unfit(suite: Suite) -> Iterator[Gap]:
     suites, templates = pool.texts("suites"), pool.texts("templates")
     if suites and own is not None and own not in suites:
         what = f"is {listed(suites, last='and')}, without {own} itself"
-        yield pool.gap("suites", what, "add it: its own outcomes are its past")
+        yield pool.gap("suites", what, "add it, since its own outcomes are its past")
     for name in suites:
         if suite.frozen is not None and name not in {own, *suite.frozen}:
             what = f"has {name}, which is not frozen in this ledger"
@@ -97,7 +97,9 @@ def pool_unfit(suite: Suite) -> Iterator[Gap]:
     for own_id in ids if templates else ():
         if own_id not in templates:
             what = f"is {listed(templates, last='and')}, without {own_id}, which is scored here"
-            yield pool.gap("templates", what, "add it: its own outcomes are its past")
+            yield pool.gap(
+                "templates", what, "add it, since its own outcomes are its past"
+            )
     # A template may also belong to another suite of the pool, whose own are unknown.
     for name in templates if suites == (own,) else ():
         if name not in ids:

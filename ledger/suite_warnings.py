@@ -45,7 +45,7 @@ def _holdouts_spent(suite: Suite) -> Iterator[Gap]:
             is_spent = holdout.text("purpose") == "holdout" and use in _SPENDING
             if is_spent and _meet(holdout, other):
                 what = f"is holdout, and {other.text('name')}, which is there to {use} on, has instants in common with it"
-                remedy = "set them apart: its rows are labelled spent_holdout and earn nothing"
+                remedy = "set them apart, or its rows are labelled spent_holdout and earn nothing"
                 yield holdout.gap("purpose", what, remedy)
 
 
