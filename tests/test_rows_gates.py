@@ -144,6 +144,22 @@ def test_of_updates_those_that_stand_in_the_slot_are_tested() -> None:
     }
 
 
+def test_what_fills_the_time_before_a_vector_was_sealed_by_nobody_to_be_tested() -> (
+    None
+):
+    history = History(asks="issuer", scoring__baseline_fill=True)
+    question = history.asked()
+    history.wait(hours=1)
+    history.seal(question, evidence=Evidence(cutoff_at=history.now))
+    history.wait(hours=2)
+    history.resolve(question)
+    for name in ("native", "native-calibrated"):
+        found = row(history, name, slot="time_weighted")
+        gate = found["gates"]["promotion"]
+        assert found["coverage"]["in_time"]["value"] != "1.000000000000"
+        assert gate["leak_tests"] == {"vectors": 1, "tested": 1, "failed": 0}
+
+
 def test_what_recalibrates_another_leaks_what_its_source_does() -> None:
     history = knowing(leak_tested=True, untested=4)
     of_source, of_map = (
