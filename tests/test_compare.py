@@ -16,7 +16,7 @@ from ledger.suite import SuiteManifest
 from tests.console import Console
 from tests.court import BAR
 from tests.oracle import medium
-from tests.reporting import board_of
+from tests.reporting import board_of, row
 from tests.simulator import History, suite
 
 
@@ -110,6 +110,28 @@ def test_few_clusters_have_a_difference_and_no_interval() -> None:
     brier = found["differences"]["brier"]
     assert (brier["lo"], brier["ci_reason"]) == (None, "clusters_lt_min")
     assert "no_interval" in found["labels"]
+
+
+@pytest.mark.parametrize(("clusters", "is_ruled"), [("aabcd", True), ("aebcd", False)])
+def test_a_cluster_may_rule_what_both_forecast_and_neither_row(
+    clusters: str, *, is_ruled: bool
+) -> None:
+    history = History()
+    asked = [
+        history.question(f"u-{at}", cluster=cluster)
+        for at, cluster in enumerate(clusters)
+    ]
+    for question in asked[:4]:
+        history.seal(question)
+    for question in (*asked[:3], asked[4]):
+        history.seal(question, forecaster="rival")
+    history.wait(hours=3)
+    for question in asked:
+        history.resolve(question)
+    (found,) = compare(history)
+    assert found["units"] == 3
+    assert ("dominant_cluster" in found["labels"]) is is_ruled
+    assert "dominant_cluster" not in row(history)["labels"]
 
 
 def test_nothing_is_claimed_beside_an_oracle() -> None:
