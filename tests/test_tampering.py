@@ -4,7 +4,7 @@ First every single byte of a small log, in memory; then what somebody would do
 who has the folder and some of the keys.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection, connect
@@ -140,10 +140,12 @@ def _one_look_at_the_suite(monkeypatch: pytest.MonkeyPatch) -> None:
     # log, and of the same manifest it is found each time.
     known: dict[str, list[Gap]] = {}
 
-    def remembered(manifest: SuiteManifest, roles: dict[str, str]) -> list[Gap]:
+    def remembered(
+        manifest: SuiteManifest, roles: dict[str, str], frozen: Collection[str]
+    ) -> list[Gap]:
         suite_hash = codec.suite_hash(manifest)
         if suite_hash not in known:
-            known[suite_hash] = gaps(manifest, roles)
+            known[suite_hash] = gaps(manifest, roles, frozen)
         return known[suite_hash]
 
     monkeypatch.setattr("ledger.rules_frozen.gaps", remembered)
