@@ -43,6 +43,17 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     chains: dict[str, str]
 
 
+class _On(msgspec.Struct, frozen=True):
+    """What an event is, and which question it is about; empty where it names none."""
+
+    type: str
+    suite: str = ""
+    question_hash: str = ""
+
+
+_ON = msgspec.json.Decoder(_On)
+
+
 class Openings:
     """What the settings open, with the keys that open it."""
 
@@ -230,7 +241,8 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
     def submissions(self, writer: Writer) -> Sequence[Submission]:
         """Return the opening, where there is none yet, and the forecasts.
 
-        Raises `RefusedError` (`already-open`) where the unit has another question.
+        Raises `RefusedError`: `already-open` where the unit has another question,
+        `seal-not-on-question` where a unit would be opened that nobody forecasts.
         """
         asked = codec.question_hash(self.question)
         known = unit_of(writer.state, self.suite, self.question)
@@ -244,9 +256,31 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
                 raise RefusedError("already-open", msg)
             return self.seals
         opening = self.openings.require_ours(self.suite, self.question)
+        self._require_forecast(asked, writer)
         assert writer.state.ledger is not None
         pending = self.openings.opened(opening, self.question, writer.state.ledger)
         return (pending, *self.seals)
+
+    def _require_forecast(self, question_hash: str, writer: Writer) -> None:
+        """Refuse to open for events that are no new forecast on this very question.
+
+        Whoever has no key could send what is in the log already.
+        """
+        for seal in self.seals:
+            on = _named(seal.payload)
+            if on != _On("ForecastSealed", self.suite, question_hash):
+                msg = (
+                    f"a {on.type} on question {on.question_hash} of {on.suite} came "
+                    f"with the question {question_hash} of {self.suite}: sign a "
+                    "ForecastSealed on the question that is to be opened"
+                )
+                raise RefusedError("seal-not-on-question", msg)
+        if all(writer.holds(seal.payload) for seal in self.seals):
+            msg = (
+                f"no forecast on the question {question_hash} is new: sign one, and "
+                "send it with the question"
+            )
+            raise RefusedError("seal-not-on-question", msg)
 
     def found(self, writer: Writer) -> int:
         """Return how many events are the caller's: an opening comes before them."""
@@ -314,6 +348,14 @@ def require_seals(
         if isinstance(each, RefusedError):
             raise each
     return tuple(each for each in admitted if isinstance(each, Submission))
+
+
+def _named(payload: bytes) -> _On:
+    try:
+        return _ON.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"the payload is no event: {error}"
+        raise RefusedError("not-canonical", msg) from None
 
 
 def _not_yours(what: str, why: str) -> FaultError:

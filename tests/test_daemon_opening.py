@@ -3,13 +3,20 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from ledger import codec
 from ledger.clock import instant_text, parse_instant
-from ledger.daemon.protocol import BAD_PARAMS, FORBIDDEN, REFUSED
+from ledger.daemon.opening import Openings, Sealing
+from ledger.daemon.protocol import BAD_PARAMS, FORBIDDEN, REFUSED, Asked
+from ledger.daemon.settings import Opening
+from ledger.errors import RefusedError
 from tests.served import Served, Talk, seal, served, wire
+from tests.workshop import Workshop
 
 SUITE = "workshop@v1"
 
@@ -161,11 +168,78 @@ def test_a_refused_forecast_opens_nothing(daemon: Served) -> None:
         elsewhere = {**proposed, "question_hash": "00" * 32}
         event = wire(seal(daemon.shop, elsewhere, 80))
         asked = {"suite": SUITE, "question": proposed["question"], "events": event}
-        assert agent.fault("open_seal", **asked) == (REFUSED, "unknown-question")
+        assert agent.fault("open_seal", **asked) == (REFUSED, "seal-not-on-question")
         forged = seal(daemon.shop, proposed, 80, daemon.shop.keys["resolver"])
         asked["events"] = wire(forged)
         assert agent.fault("open_seal", **asked)[0] == REFUSED
     assert len(daemon.log()) == 2
+
+
+def test_no_unit_is_opened_for_forecasts_that_are_not_on_its_question(
+    daemon: Served,
+) -> None:
+    shop = daemon.shop
+    with daemon.talk("agent") as agent:
+        sealed = propose(agent)
+        # It stands in the log with its signature, for everybody to read.
+        logged = wire(seal(shop, sealed, 80))
+        asked = {"suite": SUITE, "question": sealed["question"], "events": logged}
+        [receipt] = agent.ask("open_seal", **asked)["receipts"]
+        size = agent.ask("head")["size"]
+        victim, other = propose(agent, "victim"), propose(agent, "other")
+        fresh = seal(shop, victim, 80)
+        update = shop.updated(victim["question_hash"], receipt["event_id"], 70)
+        foreign = msgspec.structs.replace(
+            shop.sealed(victim["question_hash"], 60), suite="elsewhere@v1"
+        )
+        ways = {
+            "an event of the log, without any key": logged,
+            "a forecast on a question that is not open either": wire(
+                seal(shop, other, 80)
+            ),
+            "a forecast that fits, and an event of the log": [*wire(fresh), *logged],
+            "an update that fits": wire(fresh, shop.signed(update)),
+            "a forecast in another suite": wire(shop.signed(foreign)),
+        }
+        for name, events in ways.items():
+            asked = {"suite": SUITE, "question": victim["question"], "events": events}
+            found = agent.fault("open_seal", **asked)
+            assert found == (REFUSED, "seal-not-on-question"), name
+        asked["events"] = []
+        assert agent.fault("open_seal", **asked) == (BAD_PARAMS, "bad-params")
+        assert agent.ask("head")["size"] == size
+        # Nothing is wrong with the unit: whoever forecasts it opens it.
+        asked["events"] = wire(fresh)
+        assert agent.ask("open_seal", **asked)["opened"]["seq"] == size
+
+
+def test_a_unit_is_opened_for_what_is_new_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the log has on a question that no unit has was a thief's, or is no more."""
+    shop = Workshop(tmp_path).found()
+    opening = Opening(
+        suite=SUITE, template="dispatch-pass", horizon="24h", issuer="dispatcher",
+        cutoff_seconds=600, resolve_seconds=86_400,
+    )  # fmt: skip
+    openings = Openings((opening,), {"dispatcher": shop.keys["dispatcher"]}, shop.clock)
+    question = openings.question(Asked(id="dispatch-1"))
+    seals = tuple(
+        shop.signed(shop.sealed(codec.question_hash(question), hundredths))
+        for hundredths in (70, 80)
+    )
+    job = Sealing(
+        openings=openings, suite=SUITE, question=question, seals=seals, bytes=1_000
+    )
+    payloads = tuple(each.payload for each in seals)
+    with shop.writer() as writer:
+        for held in ((), payloads[:1]):
+            monkeypatch.setattr(writer, "holds", held.__contains__)
+            assert len(job.submissions(writer)) == 3, held
+        monkeypatch.setattr(writer, "holds", payloads.__contains__)
+        with pytest.raises(RefusedError) as refused:
+            job.submissions(writer)
+    assert refused.value.code == "seal-not-on-question"
 
 
 def test_nothing_but_forecasts_is_sealed_whoever_asks(daemon: Served) -> None:
