@@ -91,6 +91,9 @@ def run(
         steady=steady_seconds,
         state_home=state_home(),
     )
+    if log is not None and Path(log).is_fifo():
+        msg = f"--log is {log}, a pipe that would be waited for: name a file"
+        raise UsageError(f"{msg}, or leave it out for stderr")
     stream: IO[str] = sys.stderr if log is None else _journal_file(Path(log))
     journal = Journal(stream, clock())
     try:

@@ -212,6 +212,14 @@ def test_a_journal_of_its_own_leaves_stderr_to_people(daemon: Served) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_pipe_is_no_journal_that_is_waited_for(ledger: Served) -> None:
+    pipe = ledger.home / "pipe"
+    os.mkfifo(pipe)
+    done = ledger.command("daemon", "run", "--log", str(pipe))
+    assert done.returncode == 2
+    assert f"--log is {pipe}, a pipe" in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_every_socket_removed(
     daemon: Served, number: int
