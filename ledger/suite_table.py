@@ -109,8 +109,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def listed(words: Iterable[str], *, last: str = "or") -> str:
-    """Return the words as a phrase: `a, b or c`."""
-    *most, end = words
+    """Return the words as a phrase: `a, b or c`; `none` where there are none."""
+    *most, end = [*words] or ["none"]
     return f"{', '.join(most)} {last} {end}" if most else end
 
 
