@@ -6,6 +6,7 @@ answers then, or under the lock where none does.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from ledger.daemon.client_socket import SocketWay
 from ledger.daemon.client_talk import Ask
 from ledger.daemon.protocol import RecordOf
 from ledger.errors import LedgerError, UsageError
+from ledger.grammar import HEX_PATTERN
 from ledger.ids import sha256_hex
 from ledger.suite_table import listed, nearest
 from ledger.suite_words import shown
@@ -357,9 +359,16 @@ def _id(stated: str | None, digest: str | None) -> str:
 
 
 def _task_hash(task: str | None, stated: str | None) -> str | None:
-    if stated or task is None:
+    """Return the hash of a task's text, which is stated or taken here."""
+    if stated is not None and not re.match(HEX_PATTERN, stated):
+        raise ToolError(f"task_sha256 is {shown(stated)}: give 64 digits 0-9a-f")
+    if task is None:
         return stated
-    return sha256_hex(task.encode("utf-8", "surrogatepass"))
+    digest = sha256_hex(task.encode("utf-8", "surrogatepass"))
+    if stated not in {None, digest}:
+        msg = f"task_sha256 is {stated}, and that of task is {digest}: give one of the two"
+        raise ToolError(msg)
+    return digest
 
 
 def _points(stated: Mapping[str, float | str] | None) -> Found:

@@ -114,6 +114,11 @@ def test_a_task_names_its_unit_as_hooks_do(house: House) -> None:
     assert house.payloads()[0]["question"]["text_hash"] == digest
     updated = house.call("update_forecast", task_sha256=digest, probability=0.8)
     assert updated["id"] == sealed["id"]
+    both = {"task": "repair it", "task_sha256": digest}
+    again = house.call("update_forecast", **both, probability=0.7)
+    assert again["id"] == sealed["id"]
+    other = house.call("update_forecast", **both | {"task": "it"}, probability=0.6)
+    assert "give one of the two" in other
 
 
 def test_the_runtime_s_id_of_the_call_is_kept(house: House) -> None:
@@ -181,6 +186,15 @@ REFUSED = {
     "what there is not": (
         {"dispatch_key": "d", "probability": 0.5, "x" * 900: 1},
         "it has probability, dispatch_key,",
+    ),
+    "no digest": (
+        {"task_sha256": "AB" * 32, "probability": 0.5},
+        "give 64 digits 0-9a-f",
+    ),
+    "an empty digest": ({"task_sha256": "", "probability": 0.5}, 'task_sha256 is ""'),
+    "another task's digest": (
+        {"task": "it", "task_sha256": "ab" * 32, "probability": 0.5},
+        f"and that of task is {sha256(b'it').hexdigest()}: give one of the two",
     ),
     "a number that there is not": (
         {"dispatch_key": "d", "probability": 0.5, "quantities": {"cost": 1}},
@@ -299,6 +313,11 @@ def test_the_status_says_for_whom_it_is(house: House) -> None:
     found = house.call("status")
     assert found["forecaster"] == "native"
     assert found["pinned_files_changed"] == []
+
+
+def test_a_tool_without_arguments_says_that_it_has_none(house: House) -> None:
+    said = house.call("status", x=1)
+    assert said.endswith("status has no argument 'x': it has none")
 
 
 def test_what_was_left_open_is_the_only_question_that_is_opened(house: House) -> None:
