@@ -94,10 +94,10 @@ class LockWay:
     def _unit(self, writer: Writer, params: Mapping[str, Any]) -> object:
         named = msgspec.convert(params, UnitNamed)
         name = unit_name(named.suite, named.template, named.id, named.horizon)
-        return found_unit(writer.state, named.suite, name)
+        return found_unit(writer, named.suite, name)
 
     def _question(self, writer: Writer, params: Mapping[str, Any]) -> object:
-        found = proposed(writer.state, self._openings(), msgspec.convert(params, Asked))
+        found = proposed(writer, self._openings(), msgspec.convert(params, Asked))
         return msgspec.json.decode(msgspec.json.encode(found))
 
     def _append(self, writer: Writer, params: Mapping[str, Any]) -> object:

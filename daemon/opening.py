@@ -17,7 +17,7 @@ from ledger.clock import Clock, instant_text
 from ledger.daemon.protocol import BAD_PARAMS, Asked, FaultError, UnitStored
 from ledger.daemon.settings import Opening
 from ledger.errors import RefusedError
-from ledger.events import Question, ResolutionRecorded
+from ledger.events import ForecastSealed, Question, ResolutionRecorded
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
 from ledger.keys.signing import SignerKey, sign_payload
@@ -39,8 +39,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None  # of the record that stands, PENDING included
     record: str | None  # that record's event id, which the next one supersedes
     acceptance_hash: str | None  # the bar that the question fixed
+    text_hash: str | None  # of the work's text, where the question says it
     answers: tuple[str, ...]
     chains: dict[str, str]
+    positions: dict[str, int]  # where the log has these events
 
 
 class _On(msgspec.Struct, frozen=True):
@@ -206,9 +208,9 @@ def read_issuers(openings: Sequence[Opening], folder: Folder) -> dict[str, Signe
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to the writer's state, in its turn with the events before it."""
+    """A question to the writer, in its turn with the events before it."""
 
-    ask: Callable[[State], object]
+    ask: Callable[[Writer], object]
     events: int = 1
     bytes: int = 1_024
     is_atomic: bool = False
@@ -220,7 +222,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
     def found(self, writer: Writer) -> object:
         """Return the answer."""
-        return self.ask(writer.state)
+        return self.ask(writer)
 
 
 class Sealing(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,35 +297,46 @@ def unit_of(state: State, suite: str, question: Question) -> Unit | None:
     return unit if unit is not None and unit.is_asked(state.lost) else None
 
 
-def found_unit(state: State, suite: str, name: str) -> Found | None:
+def found_unit(writer: Writer, suite: str, name: str) -> Found | None:
     """Return what the log knows of a unit, or None; refuse a suite that there is not."""
+    state = writer.state
     frozen = require_suite(state, suite)
     unit = state.units.named(name)
     if unit is None:
         return None
     question, standing = unit.question(state.lost), unit.standing(state.lost)
+    ends = {name: chain.end(state.lost) for name, chain in unit.chains.items()}
+    # The rules need no text, and keep none in memory.
+    brought = writer.event_at(question.seq)
+    stated = (
+        brought.question
+        if isinstance(brought, ForecastSealed | ResolutionRecorded)
+        else None
+    )
     return Found(
         question_hash=question.question_hash,
         suite_hash=frozen.suite_hash,
         status=None if standing is None else standing.status,
         record=None if standing is None else standing.event_id,
         acceptance_hash=question.acceptance_hash,
+        text_hash=None if stated is None else stated.text_hash,
         answers=question.answers,
-        chains={
-            name: chain.end(state.lost).event_id for name, chain in unit.chains.items()
-        },
+        chains={name: end.event_id for name, end in ends.items()},
+        positions={name: end.seq for name, end in ends.items()},
     )
 
 
-def stored_unit(state: State, asked: UnitStored) -> Unit | None:
+def stored_unit(writer: Writer, asked: UnitStored) -> Unit | None:
     """Return a unit as the rules keep it, for a program that drafts what comes next."""
+    state = writer.state
     if asked.name is not None:
         return state.units.named(asked.name)
     return state.unit_of(asked.suite, asked.question_hash or "")
 
 
-def proposed(state: State, openings: Openings, asked: Asked) -> dict[str, object]:
+def proposed(writer: Writer, openings: Openings, asked: Asked) -> dict[str, object]:
     """Return the question to seal on: the one that would be opened, or is open."""
+    state = writer.state
     opening = openings.named(asked.suite, asked.template, asked.horizon)
     question = openings.question(asked)
     frozen = require_suite(state, opening.suite)
@@ -336,7 +349,7 @@ def proposed(state: State, openings: Openings, asked: Asked) -> dict[str, object
         "suite_hash": frozen.suite_hash,
         "question": opens,
         "question_hash": known or codec.question_hash(question),
-        "unit": None if unit is None else found_unit(state, opening.suite, unit.name),
+        "unit": None if unit is None else found_unit(writer, opening.suite, unit.name),
     }
 
 

@@ -137,7 +137,7 @@ class _UnderLock:
         self.principals = {each.name: each for each in state.charter.principals}
 
     def unit(self, name: Name) -> Found | None:
-        return found_unit(self._writer.state, name[0], unit_name(*name))
+        return found_unit(self._writer, name[0], unit_name(*name))
 
     def append(self, events: Sequence[Submission]) -> list[Receipt]:
         try:

@@ -123,6 +123,15 @@ class Writer:
         """Return what the ledger's clock says, as drafts need it."""
         return self._now()
 
+    def event_at(self, seq: int) -> LedgerEvent:
+        """Return the event of an entry that is in the log, or staged."""
+        first = self._rows[0].seq if self._rows else self._tree.size
+        if seq >= first:
+            row = self._rows[seq - first]
+        else:
+            [row] = self._store.rows(seq, seq + 1)
+        return codec.decode(row.payload)
+
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.
 

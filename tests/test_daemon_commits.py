@@ -6,6 +6,7 @@ from queue import SimpleQueue
 from threading import Event
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,12 +15,13 @@ from ledger import codec
 from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.daemon.admission import Batch
 from ledger.daemon.commits import Answer, Committer, Done
-from ledger.daemon.opening import Look
+from ledger.daemon.opening import Found, Look, found_unit
 from ledger.daemon.protocol import BUSY, INTERNAL_ERROR, REFUSED, STOPPED, FaultError
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.log import open_reader
+from ledger.unit import unit_name
 from ledger.writer import Receipt, Submission, Writer
-from tests.workshop import Workshop
+from tests.workshop import SUITE, Workshop
 
 SECONDS = 60
 
@@ -110,6 +112,39 @@ def test_what_is_queued_together_is_committed_together_and_each_is_answered(
         assert parse_checkpoint(split_note(answers[number].note)[0]).size == 22
 
 
+def test_a_unit_s_text_hash_is_told_while_it_is_staged_and_once_it_is_in_the_log(
+    bench: Bench,
+) -> None:
+    said = {0: "ab" * 32, 1: None, 2: "cd" * 32}
+    questions = {
+        number: msgspec.structs.replace(
+            bench.shop.question(number), text_hash=text_hash
+        )
+        for number, text_hash in said.items()
+    }
+    asks = {
+        number: partial(
+            found_unit,
+            suite=SUITE,
+            name=unit_name(SUITE, each.template, each.id, each.horizon),
+        )
+        for number, each in questions.items()
+    }
+    looked = []
+    for number, question in questions.items():
+        bench.ask(bench.shop.signed(bench.shop.opened(question)))
+        looked.append(bench.submit(Look(ask=asks[number])))
+    bench.committer.start()
+    answers = bench.settle()
+    assert bench.committer.counts.commits == 1
+    for number, at in zip(said, looked, strict=True):
+        answer = answers[at]
+        assert isinstance(answer, Done)
+        assert isinstance(answer.found, Found)
+        assert answer.found.text_hash == said[number]
+        assert asks[number](bench.writer) == answer.found
+
+
 def test_what_comes_while_a_commit_is_under_way_shares_the_next(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +197,7 @@ def test_an_atomic_batch_with_one_unfit_event_is_refused_and_harms_nobody(
     first = bench.ask(opening(shop, 0))
     torn = bench.ask(opening(shop, 1), opening(shop, 2), unfit(shop), atomic=True)
     after = bench.ask(opening(shop, 3))
-    looked = bench.submit(Look(ask=lambda state: sorted(state.suites)))
+    looked = bench.submit(Look(ask=lambda writer: sorted(writer.state.suites)))
     bench.committer.start()
     answers = bench.settle()
     refused = answers[torn]
