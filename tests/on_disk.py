@@ -35,14 +35,17 @@ def everybodys(number: int = 1) -> SuiteManifest:
     change = msgspec.structs.replace
     made = suite(f"history@v{number}")
     first, weather = made.templates
+    templates = (
+        change(first, question_owner="issuer"),
+        weather,
+        change(first, id="listed", question_owner="evaluator", questions="list"),
+        change(first, id="choice", answers=(), positive=None),
+    )
+    pooled = tuple(each.id for each in templates)
     return change(
         made,
-        templates=(
-            change(first, question_owner="issuer"),
-            weather,
-            change(first, id="listed", question_owner="evaluator", questions="list"),
-            change(first, id="choice", answers=(), positive=None),
-        ),
+        templates=templates,
+        baseline_pool=change(made.baseline_pool, templates=pooled),
         pins={"list": sha256_hex(LIST)},
     )
 

@@ -19,7 +19,7 @@ from ledger.projections.audit_bundle import verify_bundle
 from ledger.projections.audit_report import Check
 from tests.forger import Forger, copied
 from tests.publisher import Copy, audited, publish
-from tests.workshop import ORIGIN, Workshop, key_of
+from tests.workshop import ORIGIN, Workshop, key_of, renamed
 
 ROW = "the row of native in workshop@v1, slot initial"
 EVALUATOR = key_of("evaluator")
@@ -870,9 +870,8 @@ def test_files_that_nobody_vouched_for_are_told(workshop: Workshop, copy: Copy) 
 def test_a_pinned_file_that_was_changed_is_named(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path).found()
     digest = workshop.folder.blobs.keep(b"the acceptance tests")
-    manifest = msgspec.structs.replace(
-        workshop.manifest, suite="pinned@v1", pins={"acceptance.py": digest}
-    )
+    own = renamed(workshop.manifest, "pinned@v1")
+    manifest = msgspec.structs.replace(own, pins={"acceptance.py": digest})
     workshop.append(workshop.frozen(manifest))
     publish(workshop, tmp_path / "bundle")
     copy = Copy(tmp_path / "bundle", tmp_path / "copy")
