@@ -3,7 +3,7 @@
 None of it needs the log's state, so that the writer's thread is left for what does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import msgspec
 
@@ -22,6 +22,10 @@ from ledger.writer import Checked, Submission, Writer
 FORECASTS = ("ForecastSealed", "ForecastUpdated")
 # No line holds more events, and a group of commits stays of one size.
 EVENTS_MAX = 1_000
+# So many are opened, or their signatures checked, before others have their turn.
+SLICE_EVENTS = 64
+# Where more wait for the writer, an agent's events are checked before they queue.
+_UNCHECKED_EVENTS_MAX = 1_024
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -65,25 +69,69 @@ def batch(
     is_atomic: bool,
     roster: Roster,
     folder: Folder,
-    ahead: SignaturesAhead | None = None,
 ) -> Batch:
+    """Return events as they may queue; raise as `batch_in_slices`."""
+    work = batch_in_slices(
+        events, side=side, is_atomic=is_atomic, roster=roster, folder=folder
+    )
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            made: Batch = done.value
+            return made
+
+
+def batch_in_slices(
+    events: Sequence[msgspec.Raw],
+    *,
+    side: str,
+    is_atomic: bool,
+    roster: Roster,
+    folder: Folder,
+    ahead: SignaturesAhead | None = None,
+) -> Generator[None, None, Batch]:
     """Return events as they may queue; an unfit one keeps its place as a refusal.
 
-    Signatures are checked by `ahead`, where there is one and it has room. Raises `FaultError` where this side may not send them, or there are none.
+    Yields between slices of the work. Signatures are checked by `ahead`, where there is
+    one and it has room. Raises `FaultError` where this side may not send them, or there
+    are none.
     """
     if not 1 <= len(events) <= EVENTS_MAX:
         msg = f"there are {len(events)} events: send 1 to {EVENTS_MAX} at a time"
         raise FaultError(BAD_PARAMS, msg, "bad-params")
-    found = [opened(event, side, roster, folder) for event in events]
+    found: list[Submission | RefusedError] = []
+    for at, event in enumerate(events, start=1):
+        found.append(opened(event, side, roster, folder))
+        if at % SLICE_EVENTS == 0:
+            yield
     given = None if ahead is None else ahead.give(_unchecked(found))
     if given is None:
-        found = [checked(each) for each in found]
+        for at, each in enumerate(found):
+            found[at] = checked(each)
+            if (at + 1) % SLICE_EVENTS == 0:
+                yield
     return Batch(
         admitted=tuple(found),
         is_atomic=is_atomic,
         bytes=sum(len(memoryview(event)) for event in events),
         given=given,
     )
+
+
+def is_checked_ahead(
+    side: str, events: int, jobs_waiting: int, events_waiting: int
+) -> bool:
+    """Tell whether signatures are better checked once their events have queued.
+
+    Alone, an event is checked before it could be handed over. Of agents, who may forge
+    them, little queues unchecked.
+    """
+    if side == AGENT and (
+        events > SLICE_EVENTS or events_waiting > _UNCHECKED_EVENTS_MAX
+    ):
+        return False
+    return jobs_waiting > 0
 
 
 def _is_open(event: Submission | RefusedError) -> bool:

@@ -2,13 +2,13 @@
 
 A client that sends a line without end, takes no answers, sends more than it waits for
 or goes away in the middle of a line costs a bounded amount of memory and nobody else
-anything.
+anything. Who has long lines takes turns with the others of its side.
 """
 
 import asyncio
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 import msgspec
@@ -23,6 +23,7 @@ from ledger.daemon.protocol import (
     fault_line,
 )
 from ledger.daemon.settings import Limits
+from ledger.daemon.turns import Turns
 
 _RETRY_MS = 1_000
 _CREDENTIALS = struct.Struct("3i")
@@ -31,8 +32,13 @@ _CREDENTIALS = struct.Struct("3i")
 class Desk(Protocol):
     """What answers lines."""
 
-    def serve(self, line: bytes, side: str, reply: Callable[[bytes], None]) -> None:
-        """Answer a line, now or later, by one call of `reply` in this thread."""
+    def serve(
+        self, line: bytes, side: str, reply: Callable[[bytes], None]
+    ) -> Iterator[None]:
+        """Answer a line, now or later, by one call of `reply` in this thread.
+
+        Yields between slices of what takes long: others may be served there.
+        """
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,10 +54,12 @@ class Connections:
     def __init__(
         self,
         side: str,
+        *,
         limits: Limits,
         desk: Desk,
         journal: Journal,
         greeting: Mapping[str, object],
+        turns: Turns,
     ) -> None:
         """Take what a ping is answered with: who is sent away hears it too."""
         self.side = side
@@ -59,6 +67,7 @@ class Connections:
         self.desk = desk
         self.journal = journal
         self.greeting = greeting
+        self.turns = turns
         self.open: set[Connection] = set()
 
     def new(self) -> "Connection":
@@ -80,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._buffer = bytearray()
         self._searched = 0  # of the buffer holds no end of a line
         self._pending = 0
+        self._work: Iterator[None] | None = None  # what is left of the line served
         self._transport: asyncio.Transport | None = None
         self._peer = Peer(pid=0, uid=-1)
         self._line_at = monotonic_seconds()
@@ -109,11 +119,11 @@ class Connection(asyncio.Protocol):
         self._note("connected")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget a client; what it asked for is done all the same."""
+        """Forget a client; what queued for it is done all the same."""
         if self in self._among.open:
             self._among.open.discard(self)
             self._note("disconnected", reason="" if exc is None else type(exc).__name__)
-        self._transport = None
+        self._transport = self._work = None
         self._buffer.clear()
 
     def data_received(self, data: bytes) -> None:
@@ -162,27 +172,54 @@ class Connection(asyncio.Protocol):
             self._note("dropped", reason="idle")
             self.abort()
 
+    def take_turn(self) -> None:
+        """Serve what is next; the event loop has been elsewhere meanwhile."""
+        self._pump()
+        self._close_if_done()
+
     def _pump(self) -> None:
         """Serve the lines that are here, as many as may be under way at once."""
         if self._is_pumping:  # An answer came at once, from within the loop below.
             return
         self._is_pumping = True
+        turns = self._among.turns
         try:
-            while self._may_serve():
-                end = self._buffer.find(b"\n", self._searched)
-                if end < 0 or end > LINE_BYTES_MAX:
+            while True:
+                end = self._line_end()
+                if self._work is None and end < 0:
+                    self._refuse_long_line()
                     break
-                line = bytes(memoryview(self._buffer)[:end])
-                del self._buffer[: end + 1]
-                self._searched = 0
-                self._line_at = monotonic_seconds()
-                if line.strip():
-                    self._pending += 1
-                    self._among.desk.serve(line, self._among.side, self._reply)
+                if not turns.admits(self):
+                    break
+                began = monotonic_seconds()
+                self._serve(end, began)
+                turns.spend(monotonic_seconds() - began)
         finally:
             self._is_pumping = False
-        self._refuse_long_line()
         self._listen_or_not()
+
+    def _line_end(self) -> int:
+        """Return where the next line to serve ends; -1 where none may be served."""
+        if self._work is not None or not self._may_serve():
+            return -1
+        end = self._buffer.find(b"\n", self._searched)
+        return end if end <= LINE_BYTES_MAX else -1
+
+    def _serve(self, end: int, now: float) -> None:
+        """Go on with the line that is being served, or begin with the next."""
+        if self._work is None:
+            line = bytes(memoryview(self._buffer)[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            self._line_at = now
+            if not line.strip():
+                return
+            self._pending += 1
+            among = self._among
+            self._work = among.desk.serve(line, among.side, self._reply)
+        for _ in self._work:
+            return  # The rest of it comes in another turn.
+        self._work = None
 
     def _may_serve(self) -> bool:
         limits = self._among.limits
@@ -205,7 +242,7 @@ class Connection(asyncio.Protocol):
         """Let the system hold back a client that may not send more now."""
         if self._transport is None or self._transport.is_closing() or self._has_ended:
             return
-        if self._may_serve():
+        if self._may_serve() and not self._among.turns.awaits(self):
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()

@@ -7,7 +7,7 @@ entry, proof, record, rows           beside the writer, by readers of their own
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ import msgspec
 
 from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.daemon import reading
-from ledger.daemon.admission import batch
+from ledger.daemon.admission import batch_in_slices, is_checked_ahead
 from ledger.daemon.commits import Answer, Committer, Done, Job, Outcome
 from ledger.daemon.journal import Journal
 from ledger.daemon.opening import (
@@ -124,7 +124,7 @@ class Methods:
         self._log_room = reading.ReadingRoom("reads", reads_max)
         self._rows_room = reading.ReadingRoom("rows", reads_max)
         self._reads: set[asyncio.Task[None]] = set()
-        self._methods: dict[str, Callable[[Call], None]] = {
+        self._methods: dict[str, Callable[[Call], Iterator[None] | None]] = {
             "append": self._append,
             "checkpoint": self._checkpoint,
             "entry": self._entry,
@@ -150,24 +150,27 @@ class Methods:
         self._log_room.close()
         self._rows_room.close()
 
-    def serve(self, line: bytes, side: str, reply: Callable[[bytes], None]) -> None:
+    def serve(
+        self, line: bytes, side: str, reply: Callable[[bytes], None]
+    ) -> Iterator[None]:
         """Answer a line, now or later, by one call of `reply`.
 
-        A fault of this program costs the one request, and stands in the journal.
+        Yields between slices of many events, for others to have their turn. A fault of this program costs the one request, and stands in the journal.
         """
         asked: Id = None
         try:
             request = read_request(line)
             asked = request.id
             method = self._method(request.method)
-            method(Call(id=asked, params=request.params, side=side, reply=reply))
+            call = Call(id=asked, params=request.params, side=side, reply=reply)
+            yield from method(call) or ()
         except FaultError as fault:
             reply(fault_line(asked, fault))
         except Exception:  # noqa: BLE001 - one request must not end the others
             self.note_fault(traceback.format_exc())
             reply(fault_line(asked, _own_fault()))
 
-    def _method(self, name: str) -> Callable[[Call], None]:
+    def _method(self, name: str) -> Callable[[Call], Iterator[None] | None]:
         method = self._methods.get(name)
         if method is None:
             near = nearest(name[:40], self._methods)
@@ -204,22 +207,25 @@ class Methods:
 
     # In the writer's thread.
 
-    def _append(self, call: Call) -> None:
+    def _append(self, call: Call) -> Iterator[None]:
         params = call.read(Append)
-        job = batch(
+        waiting = self._committer
+        is_ahead = is_checked_ahead(
+            call.side, len(params.events), waiting.jobs_waiting, waiting.events_waiting
+        )
+        job = yield from batch_in_slices(
             params.events,
             side=call.side,
             is_atomic=params.atomic,
             roster=self._committer.roster,
             folder=self._folder,
-            # Alone, an event is checked before it could be handed over.
-            ahead=self._ahead if self._committer.jobs_waiting else None,
+            ahead=self._ahead if is_ahead else None,
         )
         self._submit(call, job, _appended)
 
-    def _open_seal(self, call: Call) -> None:
+    def _open_seal(self, call: Call) -> Iterator[None]:
         params = call.read(OpenSeal)
-        seals = batch(
+        seals = yield from batch_in_slices(
             params.events,
             side=AGENT,  # Forecasts alone, whoever sends them.
             is_atomic=True,

@@ -6,6 +6,7 @@ asked, removes its sockets and lets the lock go. When a commit failed it stops t
 """
 
 import asyncio
+import math
 import os
 import signal
 from collections.abc import Callable, MutableMapping
@@ -27,8 +28,10 @@ from ledger.daemon.listening import Listening, listen, places
 from ledger.daemon.methods import Methods
 from ledger.daemon.opening import Openings, read_issuers
 from ledger.daemon.settings import DaemonSettings, read_settings
+from ledger.daemon.sockets import AGENT
 from ledger.daemon.systemd import Notifier, passed_sockets
 from ledger.daemon.tending import Tending
+from ledger.daemon.turns import SECONDS_AT_ONCE, Turns
 from ledger.daemon.watch import PinWatch
 from ledger.errors import UsageError
 from ledger.folder import Folder
@@ -197,8 +200,16 @@ class Daemon:
         self, side: str, listening: Listening, loop: asyncio.AbstractEventLoop
     ) -> asyncio.Server:
         limits = self._settings.limits
-        greeting = self._greeting(side)
-        among = Connections(side, limits, self._methods, self._journal, greeting)
+        # Who may only forecast is never to keep the evaluator waiting.
+        turns = Turns(SECONDS_AT_ONCE if side == AGENT else math.inf)
+        among = Connections(
+            side,
+            limits=limits,
+            desk=self._methods,
+            journal=self._journal,
+            greeting=self._greeting(side),
+            turns=turns,
+        )
         self._connections[side] = among
         # Not `create_unix_server`: newer versions of that remove the socket's file,
         # which may be systemd's.

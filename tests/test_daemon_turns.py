@@ -1,0 +1,172 @@
+"""Long lines take turns: nobody's keep the evaluator, or another agent, waiting."""
+
+import asyncio
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger.clock import monotonic_seconds
+from ledger.daemon.admission import (
+    SLICE_EVENTS,
+    Batch,
+    batch_in_slices,
+    is_checked_ahead,
+)
+from ledger.daemon.sockets import AGENT, EVALUATOR
+from ledger.daemon.turns import Turns
+from ledger.errors import RefusedError
+from tests.served import SECONDS, Present, Served, served, wire
+from tests.workshop import signed_bytes
+
+EVENTS = 1_000
+CROWD = 30
+# All the lines together take several times as long.
+SOON = 1.0
+
+
+class Queue:
+    """Who has some lines, and serves each in a time that is stated."""
+
+    def __init__(self, name: str, lines: int, turns: Turns, served_: list[str]) -> None:
+        self.name, self.lines = name, lines
+        self._turns, self._served = turns, served_
+
+    def take_turn(self) -> None:
+        while self.lines and self._turns.admits(self):
+            self.lines -= 1
+            self._served.append(self.name)
+            self._turns.spend(1.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "order"),
+    [
+        (0.5, "aabcabcb"),  # one line in a round, and the first before anybody waits
+        (1.0, "aabcabcb"),
+        (1.5, "aaabcbcb"),  # two lines in a round
+        (math.inf, "aaabbbcc"),
+    ],
+)
+def test_who_has_waited_longest_is_next(seconds: float, order: str) -> None:
+    found: list[str] = []
+    rounds: list[int] = []
+
+    async def work() -> None:
+        turns = Turns(seconds)
+        queues = [
+            Queue(name, lines, turns, found)
+            for name, lines in (("a", 3), ("b", 3), ("c", 2))
+        ]
+        for each in queues:
+            each.take_turn()
+        while any(each.lines for each in queues):
+            assert any(map(turns.awaits, queues))
+            before = len(found)
+            await asyncio.sleep(0)  # Here the event loop looks at everything else.
+            rounds.append(len(found) - before)
+        assert not any(map(turns.awaits, queues))
+
+    asyncio.run(asyncio.wait_for(work(), SECONDS))
+    assert "".join(found) == order
+    assert all(lines <= max(1, math.ceil(seconds)) for lines in rounds)
+
+
+def forged(shop: Present) -> dict[str, Any]:
+    """Return an event whose signature is another's."""
+    payload = b'{"author":"forecaster","type":"ForecastSealed"}'
+    [event] = wire(signed_bytes(payload, shop.keys["forecaster"]))
+    signature = bytearray(b64decode(event["signatures"][0]["sig"]))
+    signature[5] ^= 1
+    event["signatures"][0]["sig"] = b64encode(signature).decode()
+    return event
+
+
+@pytest.fixture
+def daemon() -> Iterator[Served]:
+    with served() as found:
+        yield found.start()
+
+
+@pytest.mark.parametrize(
+    ("count", "breaks"),
+    [(SLICE_EVENTS - 1, 0), (SLICE_EVENTS, 2), (EVENTS, 2 * (EVENTS // SLICE_EVENTS))],
+)
+def test_many_events_are_opened_and_checked_in_slices(
+    tmp_path: Path, count: int, breaks: int
+) -> None:
+    shop = Present(tmp_path)
+    shop.found()
+    event = msgspec.Raw(msgspec.json.encode(forged(shop)))
+    with shop.writer() as writer:
+        work = batch_in_slices(
+            [event] * count, side=AGENT, is_atomic=False,
+            roster=writer.state.roster, folder=shop.folder,
+        )  # fmt: skip
+    found = 0
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            made: Batch = done.value
+            break
+        found += 1
+    assert found == breaks
+    assert len(made.admitted) == count
+    assert all(isinstance(each, RefusedError) for each in made.admitted)
+
+
+@pytest.mark.parametrize(
+    ("side", "events", "jobs_waiting", "events_waiting", "is_ahead"),
+    [
+        (AGENT, 1, 0, 0, False),
+        (AGENT, 1, 1, 1, True),
+        (AGENT, 64, 1, 1_024, True),
+        (AGENT, 65, 1, 1_024, False),
+        (AGENT, 64, 1, 1_025, False),
+        (EVALUATOR, 1, 0, 0, False),
+        (EVALUATOR, 1_000, 9, 4_096, True),
+    ],
+)
+def test_little_of_what_agents_send_queues_unchecked(
+    side: str, events: int, jobs_waiting: int, events_waiting: int, *, is_ahead: bool
+) -> None:
+    found = is_checked_ahead(side, events, jobs_waiting, events_waiting)
+    assert found is is_ahead
+
+
+def test_a_forged_crowd_keeps_no_evaluator_waiting_and_is_answered(
+    daemon: Served,
+) -> None:
+    events = [forged(daemon.shop)] * EVENTS
+    talks = [daemon.talk(AGENT) for _ in range(CROWD)]
+    waits = []
+    with daemon.talk() as evaluator:
+        for talk in talks:
+            lines = talk.request("append", events=events) + talk.request(
+                "append", events=[{}]
+            )
+            talk.send(lines)
+            began = monotonic_seconds()
+            evaluator.ask("ping")
+            waits.append(monotonic_seconds() - began)
+        # A short line of one more agent does not wait for all the long ones.
+        with daemon.talk(AGENT) as late:
+            late.ask("ping")
+            [known] = late.append(*daemon.shop.sealable(0)[1:])["receipts"]
+    assert known["error"]["code"] == "unknown-question"
+    assert max(waits) < SOON, waits
+    for talk in talks:
+        first, second = talk.read(), talk.read()
+        assert first is not None
+        assert second is not None
+        assert (first["id"], second["id"]) == (1, 2), "in their order"
+        codes = {each["error"]["code"] for each in first["result"]["receipts"]}
+        assert codes == {"bad-signature"}
+        assert len(first["result"]["receipts"]) == EVENTS
+        talk.close()
+    assert daemon.stop() == 0
