@@ -16,10 +16,9 @@ from ledger.daemon.calling import answering, sockets_of
 from ledger.daemon.calling_wire import BusyError, SilentError
 from ledger.daemon.client_socket import SocketWay
 from ledger.daemon.client_talk import Ask
-from ledger.daemon.doctor_disk import lock_holder
 from ledger.daemon.opening import Found, found_unit
 from ledger.envelope import envelope
-from ledger.errors import RefusedError, UncheckableError, UsageError
+from ledger.errors import HeldError, RefusedError, UncheckableError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
@@ -88,7 +87,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 writer = self._writer()
             except UsageError as refused:
-                is_held = lock_holder(self.folder.lock) is not None
+                is_held = isinstance(refused, HeldError)
                 if not is_held or monotonic_seconds() > ends_at:
                     raise silent or refused from None
                 time.sleep(_TICK_SECONDS)

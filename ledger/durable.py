@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from ledger.errors import UncheckableError, UsageError
+from ledger.errors import HeldError, UncheckableError, UsageError
 
 # Locks and shared memory cannot be trusted across machines.
 _NETWORK = frozenset(
@@ -103,7 +103,7 @@ def remove_database(path: Path) -> None:
 def lock(path: Path) -> int:
     """Return a handle that holds the folder's writer lock until it is closed.
 
-    Raises `UsageError` when another process holds it.
+    Raises `HeldError` when another process holds it.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -111,7 +111,7 @@ def lock(path: Path) -> int:
     except BlockingIOError:
         os.close(handle)
         msg = f"another process writes to {path.parent}: use it, or stop it first"
-        raise UsageError(msg) from None
+        raise HeldError(msg) from None
     return handle
 
 

@@ -42,6 +42,10 @@ class UsageError(LedgerError):
     """The command was given something that it cannot work with."""
 
 
+class HeldError(UsageError):
+    """Another process writes to the ledger: it may be over soon."""
+
+
 class WriterStoppedError(LedgerError):
     """An append may or may not have reached the disk; only a restart can tell."""
 
