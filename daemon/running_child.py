@@ -13,16 +13,19 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
 from ledger.clock import Clock, monotonic_seconds
 
 EXITED, TIMED_OUT, INTERRUPTED = "exited", "timeout", "interrupted"
-TERMINATED, NOT_STARTED = "terminated", "not-started"
+TERMINATED, NOT_STARTED, LOST = "terminated", "not-started", "lost"
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _SIGNALED = 128  # what a shell adds to the signal's number
 _GRACE_SECONDS = 5  # between asking a command to end and killing it
+_WAIT_SECONDS_MAX = 3600  # at once: the system counts no span without an end
+_TICK_SECONDS = 0.02
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
     signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
@@ -34,10 +37,11 @@ _MICROS = 1_000_000
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a command ended: the exit status of a shell, how it came to it, and when.
 
-    `duration_us` is in microseconds of a clock that never steps.
+    `code` is None where no end was seen. `duration_us` is in microseconds of a clock
+    that never steps.
     """
 
-    code: int
+    code: int | None
     how: str
     started_at: datetime
     ended_at: datetime
@@ -50,7 +54,11 @@ def is_runnable(program: str) -> bool:
 
 
 class Child:
-    """Runs one command to its end. Use it once, in the main thread."""
+    """Runs one command to its end. Use it once, in the main thread, as a context.
+
+    In the context no signal that can be passed on ends this process, also once the
+    command is over: what is known of it would be lost.
+    """
 
     def __init__(self, timeout_seconds: int | None, clock: Clock) -> None:
         """Take when the command is ended; None lets it run."""
@@ -61,32 +69,54 @@ class Child:
         self._heard = {
             each for each in _PASSED_ON if signal.getsignal(each) != signal.SIG_IGN
         }
+        self._before: dict[int, object] = {}
+        self._began: tuple[datetime, float] | None = None
         self._seen: set[int] = set()
         self._is_late = False
 
-    def run(self, command: Sequence[str], not_before: datetime) -> Ended:
-        """Run a command whose start is recorded as no instant before `not_before`."""
-        before = {each: signal.signal(each, self._note) for each in self._heard}
-        try:
-            return self._run(command, not_before)
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+    def __enter__(self) -> Self:
+        self._before = {each: signal.signal(each, self._note) for each in self._heard}
+        # Where it is ignored, no end of a command is told, or kept to be asked for.
+        self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        return self
 
-    def _run(self, command: Sequence[str], not_before: datetime) -> Ended:
-        began = monotonic_seconds()
-        started_at = max(self._clock(), not_before)
+    def __exit__(self, *_: object) -> None:
+        for each, handler in self._before.items():
+            signal.signal(each, handler)  # type: ignore[arg-type]
+
+    def run(self, command: Sequence[str], not_before: datetime) -> Ended:
+        """Run a command whose start is recorded as no instant before `not_before`.
+
+        Whatever is raised, the command is ended; `lost` then says what is known.
+        """
+        self._began = (max(self._clock(), not_before), monotonic_seconds())
         group = None if self._is_at_terminal else 0
         try:
             child = subprocess.Popen(command, process_group=group)  # noqa: S603 - it is asked for
         except OSError as error:
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-            how = NOT_STARTED
-        else:
+            return self._over(code, NOT_STARTED)
+        except BaseException:
+            self._began = None
+            raise
+        try:
             code = child.returncode = self._waited(child.pid)
-            how = self._how(code)
+        except ChildProcessError:
+            raise  # Its end was told to somebody else: its number may be another's.
+        except BaseException:
+            self._send(child.pid, signal.SIGKILL)
+            child.wait()
+            raise
+        return self._over(code if code >= 0 else _SIGNALED - code, self._how(code))
+
+    def lost(self) -> Ended:
+        """Return what is known of a command whose end was not seen."""
+        return self._over(None, NOT_STARTED if self._began is None else LOST)
+
+    def _over(self, code: int | None, how: str) -> Ended:
+        started_at, began = self._began or (self._clock(), monotonic_seconds())
         return Ended(
-            code=code if code >= 0 else _SIGNALED - code,
+            code=code,
             how=how,
             started_at=started_at,
             ended_at=max(self._clock(), started_at),
@@ -116,20 +146,32 @@ class Child:
         while True:
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
+                if self._is_late and ends_at is not None:
+                    self._end_what_is_left(pid, awaited, ends_at)
                 return os.waitstatus_to_exitcode(status)
-            if ends_at is None:
-                self._take(pid, signal.sigwaitinfo(awaited))
-                continue
-            left = max(0.0, ends_at - monotonic_seconds())
-            heard = signal.sigtimedwait(awaited, left)
+            heard = signal.sigtimedwait(awaited, _left(ends_at, _WAIT_SECONDS_MAX))
             if heard is not None:
                 self._take(pid, heard)
-                continue
-            # First it is asked to end, then it is killed.
-            self._send(pid, signal.SIGKILL if self._is_late else signal.SIGTERM)
-            self._send(pid, signal.SIGCONT)
-            ends_at = None if self._is_late else monotonic_seconds() + _GRACE_SECONDS
-            self._is_late = True
+            elif ends_at is not None and monotonic_seconds() >= ends_at:
+                # First it is asked to end, then it is killed.
+                self._send(pid, signal.SIGKILL if self._is_late else signal.SIGTERM)
+                self._send(pid, signal.SIGCONT)
+                ends_at = (
+                    None if self._is_late else monotonic_seconds() + _GRACE_SECONDS
+                )
+                self._is_late = True
+
+    def _end_what_is_left(self, pid: int, awaited: set[int], ends_at: float) -> None:
+        """Give what a late command leaves behind the rest of its time, then kill it."""
+        if self._is_at_terminal:
+            return  # The group is not its own.
+        while _is_group(pid):
+            if monotonic_seconds() >= ends_at:
+                self._send(pid, signal.SIGKILL)
+                return
+            heard = signal.sigtimedwait(awaited, _left(ends_at, _TICK_SECONDS))
+            if heard is not None:
+                self._take(pid, heard)
 
     def _take(self, pid: int, heard: signal.struct_siginfo) -> None:
         """Take a signal, and pass it on unless the command has it by itself."""
@@ -155,3 +197,21 @@ class Child:
         if code == -signal.SIGINT or (code and signal.SIGINT in self._seen):
             return INTERRUPTED
         return TERMINATED if code and self._seen & _ENDING else EXITED
+
+
+def _left(ends_at: float | None, seconds_max: float) -> float:
+    """Return the seconds until then, at most so many."""
+    if ends_at is None:
+        return seconds_max
+    return min(max(0.0, ends_at - monotonic_seconds()), seconds_max)
+
+
+def _is_group(number: int) -> bool:
+    """Tell whether anything is left of a process group; while it is, its number is."""
+    try:
+        os.killpg(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # Another user's by now.
+    return True
