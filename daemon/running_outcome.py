@@ -6,6 +6,7 @@ from ledger.clock import instant_text
 from ledger.daemon.running_child import (
     EXITED,
     INTERRUPTED,
+    LOST,
     NOT_STARTED,
     TERMINATED,
     TIMED_OUT,
@@ -22,6 +23,7 @@ _STATUS = {
     INTERRUPTED: "CANCELED",
     TERMINATED: "CANCELED",
     NOT_STARTED: "CANCELED",
+    LOST: "CANCELED",
 }
 # As hooks say what they saw of a run.
 _WHAT = {
@@ -29,6 +31,7 @@ _WHAT = {
     INTERRUPTED: "canceled",
     TERMINATED: "canceled",
     NOT_STARTED: "failed",
+    LOST: "canceled",
 }
 _MICROS_OF = {
     "ms": 1_000,
