@@ -91,9 +91,15 @@ def seal(order: Order, desk: Desk, now: datetime) -> Sealed:
         _require_open(known, name, found, bar)
         question = None
     events = _events(order, found, question, known)
-    receipt = desk.append(
-        [signed(draft, signer, desk.ledger, now) for draft, signer in events]
-    )[-1]
+    try:
+        receipt = desk.append(
+            [signed(draft, signer, desk.ledger, now) for draft, signer in events]
+        )[-1]
+    except RefusedError:
+        # Another run of this id opened the unit meanwhile: it is taken as it is.
+        if known is None and desk.unit(name) is not None:
+            return seal(order, desk, now)
+        raise
     return Sealed(
         meant=found,
         name=name,
