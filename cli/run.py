@@ -19,12 +19,14 @@ from ledger.daemon.running_child import NOT_FOUND, is_runnable
 from ledger.daemon.running_desk import Place
 from ledger.daemon.running_meaning import Said
 from ledger.daemon.running_seal import Order
+from ledger.errors import UsageError
 from ledger.keys.keyfile import read_key
 from ledger.keys.signing import SignerKey
 
 # What stands after the command's name is the command's.
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _SETTINGS = {**SETTINGS, "allow_interspersed_args": False}
+_TIMEOUT_SECONDS_MAX = 365 * 86_400
 _KEY = "A principal of the key folder, or a key file."
 
 Command = Annotated[
@@ -51,6 +53,7 @@ Timeout = Annotated[
         "--timeout",
         metavar="SECONDS",
         min=1,
+        max=_TIMEOUT_SECONDS_MAX,
         help="End it then; the unit is CENSORED.",
         show_default=False,
     ),
@@ -142,7 +145,13 @@ def _order(stated: Mapping[str, Any], ring: KeyRing) -> Order:
 
 
 def _bar(acceptance: str | None) -> str | None:
-    return None if acceptance is None else bar(acceptance)
+    if acceptance is None:
+        return None
+    path = Path(acceptance)
+    if acceptance == "-" or (path.exists() and not path.is_file()):
+        msg = f"--acceptance is {acceptance}, no file: a run reads its bar again at the end"
+        raise UsageError(f"{msg}, so name a file, or its SHA-256")
+    return bar(acceptance)
 
 
 def _key(stated: str | None, ring: KeyRing) -> SignerKey | None:
