@@ -18,7 +18,8 @@ import msgspec
 import pytest
 
 from ledger.clock import parse_instant, system_clock
-from ledger.daemon import running_child, running_desk, running_seal
+from ledger.daemon import running, running_child, running_desk, running_seal
+from ledger.daemon.opening import Found
 from ledger.daemon.running_child import (
     EXITED,
     INTERRUPTED,
@@ -28,12 +29,13 @@ from ledger.daemon.running_child import (
     Child,
 )
 from ledger.daemon.running_meaning import Meant, Said, meant
-from ledger.daemon.running_seal import Order
+from ledger.daemon.running_seal import Order, Sealed
 from ledger.durable import lock
-from ledger.errors import RefusedError, UsageError
+from ledger.errors import HeldError, RefusedError, UsageError
 from ledger.keys.roster import Principal, Role
 from ledger.keys.signing import SignerKey, new_signer
 from ledger.suite import QuantityRule, SuiteManifest
+from ledger.writer import Receipt
 from tests.console import Console, Shown
 from tests.hook_stage import fake_daemon, result
 from tests.served import PROGRAM, SECONDS, Served, served, until
@@ -47,6 +49,13 @@ AT_A_TERMINAL = (
     "sys.exit(os.waitstatus_to_exitcode(status))\n"
 )
 ISSUED = ("--suite", "workshop", "--issuer", "dispatcher", "--acceptance", BAR)
+FORECAST = ("-p", "0.8")
+TAKEN = {
+    "receipts": [
+        {"seq": 3, "event_id": "ab" * 32, "received_at": "2026-01-01T00:00:00Z", "leaf": "l"}
+    ],
+    "checkpoint": "c",
+}  # fmt: skip
 NUMBER = QuantityRule(
     unit="min", levels=(), interpolate=False, scale="1", underage="1", overage="1"
 )
@@ -96,8 +105,11 @@ class House:
         return self.console.here("log", "--json").objects[3:]
 
     def seen(self) -> Any:
-        [path] = (self.path / "inbox" / "observed").glob("run-*.json")
+        [path] = self.observed()
         return json.loads(path.read_bytes())
+
+    def observed(self) -> Iterator[Path]:
+        return (self.path / "inbox" / "observed").glob("run-*.json")
 
 
 @pytest.fixture
@@ -133,6 +145,9 @@ def test_without_a_resolver_an_observation_is_left(house: House) -> None:
     assert seen["unit"][:2] == ["own@v1", "dispatch-pass"]
     assert seen["draft"]["outcome"] == "fail"
     assert "author" not in seen["draft"]
+    # Of this forecast alone: others on the unit leave their own.
+    [path] = house.observed()
+    assert path.name == f"run-{seen['run']['key'][:32]}.json"
 
 
 def test_an_observation_s_draft_is_what_the_resolver_signs(house: House) -> None:
@@ -205,6 +220,11 @@ REFUSED = {
         "workshop@v1 declares no quantity cost",
     ),
     "no number": (("-p", "0.8", "--suite", "own", "--cost", "dear"), "draft-unfit"),
+    "a bar that is read once": (
+        (*FORECAST, *ISSUED[:-1], "/dev/null"),
+        "--acceptance is /dev/null, no file",
+    ),
+    "a bar on stdin": ((*FORECAST, *ISSUED[:-1], "-"), "--acceptance is -, no file"),
     "no suite": (("-p", "0.8", "--suite", "owm"), "no suite in force is owm"),
     "no competitor": (("-p", "0.8", "--suite", "own", "--as", "me"), "no competitor"),
 }
@@ -254,7 +274,7 @@ class Desk:
         listed = Principal(name="resolver", role=role, key=str(RIGHT.verifier))
         self.principals = {"resolver": listed}
 
-    def unit(self, _: object) -> None:
+    def unit(self, _: object) -> Found | None:
         return None
 
     def append(self, _: object) -> list[Any]:
@@ -274,6 +294,53 @@ def test_a_resolver_s_key_is_looked_at_before_anything_is_sealed(
         running_seal.seal(order, Desk(role, resolver), system_clock())
     assert refused.value.code == (code or "reached")
     assert code is None or "--resolver is " in refused.value.message
+
+
+class Contested(Desk):
+    """A desk at which another opens the unit just before the first is appended."""
+
+    def __init__(self, *sealed_by: str) -> None:
+        super().__init__("resolver", "resolver")
+        self.sealed_by = sealed_by
+        self.asked: list[Any] = []
+
+    def unit(self, _: object) -> Found | None:
+        if not self.asked:
+            return None
+        return Found(
+            question_hash="cd" * 32, suite_hash="", status="PENDING", record="ef" * 32,
+            acceptance_hash=None, text_hash=None, answers=("pass", "fail"),
+            chains=dict.fromkeys(self.sealed_by, "ab" * 32), positions={},
+        )  # fmt: skip
+
+    def append(self, events: Any) -> list[Any]:
+        self.asked.append([json.loads(each.payload) for each in events])
+        if len(self.asked) == 1:
+            raise RefusedError("supersedes-missing", "the unit stands at PENDING")
+        return [Receipt(**TAKEN["receipts"][0], checkpoint="c")]
+
+
+def contested(desk: Contested) -> Sealed:
+    order = Order(
+        command=("true",), said=Said(id="x"), bar=lambda: None,
+        vector=lambda *_: {"pass": "0.8", "fail": "0.2"},
+        signers={"forecaster": another_key("forecaster")},
+    )  # fmt: skip
+    return running_seal.seal(order, desk, system_clock())
+
+
+def test_a_unit_that_another_run_opens_meanwhile_is_taken_as_it_is() -> None:
+    desk = Contested("another")
+    assert contested(desk).cutoff_at is None
+    [[first], [second]] = desk.asked
+    assert "question" in first
+    assert second["question_hash"] == "cd" * 32
+
+
+def test_a_run_of_the_same_id_that_was_faster_is_named() -> None:
+    with pytest.raises(RefusedError, match="has sealed a forecast on") as no:
+        contested(Contested("native"))
+    assert no.value.code == "already-sealed"
 
 
 def test_where_two_suites_fit_they_are_listed(house: House) -> None:
@@ -363,6 +430,135 @@ def test_a_daemon_takes_what_is_sealed_and_recorded(house: House) -> None:
     ]  # fmt: skip
 
 
+@soon_over
+@pytest.mark.parametrize(
+    ("has_daemon", "moment"), [(False, "_pass_cutoff"), (True, "signed")]
+)
+def test_an_outcome_that_another_recorded_first_is_named_and_ours_is_left(
+    house: House, monkeypatch: pytest.MonkeyPatch, moment: str, *, has_daemon: bool
+) -> None:
+    real = getattr(running, moment)
+
+    def overtaken(*words: Any) -> Any:
+        draft = {**house.seen()["draft"], "author": "resolver"}
+        assert house.console.append(draft).code == 0
+        return real(*words)
+
+    if has_daemon:
+        house.served.start()
+    monkeypatch.setattr(running, moment, overtaken)
+    words = ("--suite", "own", "--id", "x", "--resolver", "resolver")
+    shown = house.run(*FORECAST, *words, *exiting(4))
+    assert shown.code == 4
+    assert "already-resolved: dispatch-pass/x/" in shown.stderr
+    assert "is RESOLVED already" in shown.stderr
+    assert "supersedes" not in shown.stderr
+    assert house.seen()["exit_status"] == 4
+
+
+@pytest.fixture
+def rung() -> Iterator[list[int]]:
+    """Give the signals that reached this process, and not a run in it."""
+    found: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    before = {
+        each: signal.signal(each, lambda number, _: found.append(number))
+        for each in numbers
+    }
+    yield found
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+@soon_over
+def test_no_signal_ends_a_run_that_waits_to_record_what_it_left_before(
+    house: House, monkeypatch: pytest.MonkeyPatch, rung: list[int]
+) -> None:
+    waits: list[Any] = []
+
+    def signaled(*_: object) -> None:
+        waits.append(house.seen()["draft"]["outcome"])
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            signal.raise_signal(each)
+
+    monkeypatch.setattr(running, "_pass_cutoff", signaled)
+    words = ("--suite", "own", "--resolver", "resolver")
+    assert house.run(*FORECAST, *words, *exiting(3)).code == 3
+    assert (waits, rung) == (["fail"], [])
+    assert house.payloads()[-1]["outcome"] == "fail"
+    assert list(house.observed()) == []
+    signal.raise_signal(signal.SIGTERM)
+    assert rung == [signal.SIGTERM]
+
+
+# --- What goes wrong after the seal ---------------------------------------------------
+
+FAULTS: dict[str, Exception] = {
+    "somebody else was told its end": ChildProcessError(10, "No child processes"),
+    "a fault of the program": OverflowError("too long a wait"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_an_end_that_is_not_seen_is_left_and_not_recorded(
+    house: House, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    started: list[int] = []
+
+    def faulty(_: Child, pid: int) -> int:
+        started.append(pid)
+        if isinstance(fault, ChildProcessError):
+            os.waitpid(pid, 0)
+        raise fault
+
+    monkeypatch.setattr(Child, "_waited", faulty)
+    words = ("--suite", "own", "--resolver", "resolver")
+    slow = "0" if isinstance(fault, ChildProcessError) else "600"
+    shown = house.run(*FORECAST, *words, "--", "sleep", slow)
+    assert shown.code == 3
+    assert "the command was given up, its end was not seen: " in shown.stderr
+    assert str(fault.args[-1]) in shown.stderr
+    assert not is_running(started[0])
+    seen = house.seen()
+    assert (seen["exit_status"], seen["what"]) == (None, "canceled")
+    assert seen["draft"]["reason_code"] == "lost"
+    assert [each["type"] for each in house.payloads()] == ["ForecastSealed"]
+
+
+def test_a_ledger_that_fails_after_the_seal_starts_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = running_desk.Place.desk
+
+    @contextmanager
+    def failing(place: running_desk.Place) -> Iterator[running_desk.Desk]:
+        with real(place) as desk:
+            yield desk
+        raise OSError(5, "the disk is gone")
+
+    monkeypatch.setattr(running_desk.Place, "desk", failing)
+    mark = house.served.home / "it-ran"
+    shown = house.run(*FORECAST, "--suite", "own", "--", "touch", mark)
+    assert (shown.code, mark.exists()) == (3, False)
+    assert "it was not started: [Errno 5] the disk is gone" in shown.stderr
+    assert house.seen()["draft"]["reason_code"] == NOT_STARTED
+
+
+def test_who_gave_the_lock_back_just_now_is_waited_for(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, refusals = running_desk.Place._writer, [HeldError("another writes")] * 2
+
+    def held(place: running_desk.Place) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return real(place)
+
+    monkeypatch.setattr(running_desk.Place, "_writer", held)
+    assert house.run(*FORECAST, "--suite", "own", *exiting(0)).code == 0
+    assert refusals == []
+
+
 # --- A daemon that hangs --------------------------------------------------------------
 
 UNHEARD: dict[str, dict[str, object]] = {
@@ -370,12 +566,6 @@ UNHEARD: dict[str, dict[str, object]] = {
     "it knows no unit": {"ping": None},
     "it takes no forecast": {"ping": None, "unit": None},
 }
-TAKEN = {
-    "receipts": [
-        {"seq": 3, "event_id": "ab" * 32, "received_at": "2026-01-01T00:00:00Z", "leaf": "l"}
-    ],
-    "checkpoint": "c",
-}  # fmt: skip
 
 
 @contextmanager
@@ -460,8 +650,10 @@ def test_who_closed_stderr_has_the_command_run_all_the_same(house: House) -> Non
 
 
 def ended(command: str, *, timeout: int | None = None) -> tuple[int, str]:
-    found = Child(timeout, system_clock).run(("sh", "-c", command), system_clock())
+    with Child(timeout, system_clock) as child:
+        found = child.run(("sh", "-c", command), system_clock())
     assert found.started_at <= found.ended_at
+    assert found.code is not None
     return found.code, found.how
 
 
@@ -506,18 +698,69 @@ def test_a_late_command_that_will_not_end_is_killed(
     assert ended(script, timeout=1) == (137, TIMED_OUT)
 
 
+def test_what_a_late_command_leaves_behind_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_child, "_GRACE_SECONDS", 0.3)
+    noted = tmp_path / "pid"
+    deaf = f"(trap '' TERM; exec sleep 600) & echo $! > {noted}; wait"
+    assert ended(deaf, timeout=1) == (143, TIMED_OUT)
+    until(lambda: not is_running(int(noted.read_text())))
+
+
+def test_what_a_late_command_leaves_behind_may_end_in_its_time(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    inner = (
+        f"trap 'sleep 0.2; echo tidy > {said}; exit' TERM; while :; do sleep 0.05; done"
+    )
+    assert ended(f"({inner}) & wait", timeout=1) == (143, TIMED_OUT)
+    assert said.read_text() == "tidy\n"
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_long_wait_is_several_short_ones(
+    monkeypatch: pytest.MonkeyPatch, timeout: int | None
+) -> None:
+    monkeypatch.setattr(running_child, "_WAIT_SECONDS_MAX", 0.01)
+    assert ended("sleep 0.1; exit 5", timeout=timeout) == (5, EXITED)
+
+
+@pytest.mark.parametrize("seconds", ["31536001", "99999999999"])
+def test_a_timeout_beyond_a_year_seals_nothing(house: House, seconds: str) -> None:
+    words = (*FORECAST, "--suite", "own", "--timeout")
+    shown = house.run(*words, seconds, *exiting(0))
+    assert (shown.code, house.payloads()) == (2, [])
+    assert "less than or equal to 31536000" in shown.stderr
+    assert house.run(*words, "31536000", *exiting(0)).code == 0
+
+
+def test_a_parent_that_hears_of_no_child_is_no_hindrance(house: House) -> None:
+    child = house.begin(
+        *FORECAST, "--suite", "own", *exiting(6),
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )  # fmt: skip
+    try:
+        assert child.wait(SECONDS) == 6
+    finally:
+        child.kill()
+        child.communicate()
+    assert house.seen()["draft"]["outcome"] == "fail"
+
+
 def test_what_cannot_be_started_has_not_run(tmp_path: Path) -> None:
     strange = tmp_path / "strange"
     strange.write_bytes(b"\x7fELF nonsense")
     strange.chmod(0o755)
-    found = Child(None, system_clock).run((str(strange),), system_clock())
+    with Child(None, system_clock) as child:
+        found = child.run((str(strange),), system_clock())
     assert (found.code, found.how) == (126, NOT_STARTED)
 
 
 def test_handlers_and_masks_are_given_back() -> None:
     def standing() -> list[object]:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        return [mask, *map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))]
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+        return [mask, *map(signal.getsignal, numbers)]
 
     before = standing()
     ended("exit 0", timeout=5)
