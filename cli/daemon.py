@@ -21,6 +21,7 @@ from ledger.clock import monotonic_seconds, steady_seconds
 from ledger.daemon.calling import answering, reached, sockets_of
 from ledger.daemon.calling_wire import BusyError
 from ledger.daemon.doctor_disk import lock_holder
+from ledger.daemon.holder import noted_daemon
 from ledger.durable import require_no_pipe
 from ledger.errors import LedgerError, UncheckableError, UsageError
 from ledger.folder import Folder
@@ -173,16 +174,8 @@ def stop(
       ledger daemon stop --ledger demo
     """
     folder = find_ledger(ledger)
-    running = _answer(folder, sockets_of(folder, None, os.environ))
     holder = lock_holder(folder.lock)
-    # The lock says who writes; an answer that it is the daemon and not a command.
-    if running is None:
-        who = (
-            "nobody" if holder is None else f"process {holder}, which answers no ping,"
-        )
-        msg = f"no daemon answers for {folder.path}, and {who} writes to it"
-        raise UncheckableError(msg)
-    pid = holder or int(running[1]["pid"])
+    pid = _daemon_to_stop(folder, holder)
     try:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
@@ -195,7 +188,10 @@ def stop(
         if _is_gone(folder, pid, is_known=holder is not None):
             _print({"pid": pid, "stopped": True}, as_json=as_json)
             return
-    msg = f"process {pid} still has the ledger after {timeout} s: see {_JOURNAL}"
+    msg = (
+        f"process {pid} still has the ledger after {timeout} s: see {_JOURNAL}; "
+        f"`kill -KILL {pid}` ends it at once, and nothing that was answered is lost"
+    )
     raise UncheckableError(msg)
 
 
@@ -226,6 +222,35 @@ def status(
         render.document(exposition(found).rstrip("\n"))
     else:
         _print({"socket": caller.path, **found}, as_json=as_json)
+
+
+def _daemon_to_stop(folder: Folder, holder: int | None) -> int:
+    """Return the process of a ledger's daemon; `holder` is who writes, where that is known.
+
+    A daemon that says in the lock file who it is needs to answer nothing. Raises
+    `UncheckableError` where no daemon is known, or whoever writes may be none.
+    """
+    noted = noted_daemon(folder)
+    if holder is not None and holder == noted:
+        return holder
+    running = _answer(folder, sockets_of(folder, None, os.environ))
+    # The lock says who writes; an answer that it is the daemon and not a command.
+    if running is not None:
+        return holder or int(running[1]["pid"])
+    msg = f"no daemon answers for {folder.path}, and "
+    if holder is not None:
+        msg += (
+            f"process {holder}, which answers no ping, writes to it: where that is its "
+            f"daemon, `kill {holder}` ends it"
+        )
+    elif noted is not None:
+        msg += (
+            "who writes to it cannot be told: where process "
+            f"{noted} is its daemon still, `kill {noted}` ends it"
+        )
+    else:
+        msg += "nobody writes to it"
+    raise UncheckableError(msg)
 
 
 def _answer(folder: Folder, sockets: list[str]) -> tuple[str, Mapping[str, Any]] | None:

@@ -23,6 +23,7 @@ from ledger.clock_watch import Steady
 from ledger.daemon.commits import Committer
 from ledger.daemon.connection import Connections
 from ledger.daemon.files import make_room
+from ledger.daemon.holder import noted
 from ledger.daemon.journal import Journal
 from ledger.daemon.listening import Listening, listen, places
 from ledger.daemon.methods import Methods
@@ -82,6 +83,7 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
             steady=around.steady,
         )
         held.callback(writer.close)
+        held.enter_context(noted(folder, around.pid))
         ahead = held.enter_context(SignaturesAhead())
         listenings = {
             side: Listening(passed[side]) if side in passed else listen(place)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from ledger.cli import daemon as daemon_commands
 from ledger.cli import inbox as inbox_command
 from ledger.daemon import client_async, running_desk
 from ledger.daemon.client import connect
+from ledger.daemon.holder import noted_daemon
 from ledger.daemon.hook_wire import Wire
 from ledger.durable import lock
 from ledger.errors import UncheckableError
@@ -139,6 +141,62 @@ def test_it_can_be_stopped_all_the_same(crowd: Crowd) -> None:
     assert crowd.here("daemon", "stop").code == 3
 
 
+def test_one_that_answers_nobody_is_stopped_by_what_the_lock_says() -> None:
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        assert noted_daemon(found.folder) is None
+        process = found.start().process
+        assert process is not None
+        assert noted_daemon(found.folder) == process.pid
+        process.send_signal(signal.SIGSTOP)
+        waits = console.here("daemon", "stop", "--timeout", "1")
+        assert waits.code == 3
+        assert f"`kill -KILL {process.pid}` ends it at once" in waits.stderr
+        # It was told to end, and does so once it can.
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(SECONDS) == 0
+        assert noted_daemon(found.folder) is None
+
+
+LEFT: dict[str, tuple[str, str]] = {
+    "a dead daemon's note": ("daemon 999999\n", "process {me}, which answers no ping"),
+    "half a note": ("daemon {me}", "process {me}, which answers no ping"),
+    "another word": ("command {me}\n", "process {me}, which answers no ping"),
+}
+
+
+@pytest.mark.parametrize(("note", "said"), LEFT.values(), ids=LEFT)
+def test_no_command_is_stopped_for_what_a_daemon_left_in_the_lock(
+    note: str, said: str
+) -> None:
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        handle = lock(found.folder.lock)
+        found.folder.lock.write_text(note.format(me=os.getpid()))
+        stopped = console.here("daemon", "stop")
+        os.close(handle)
+        assert stopped.code == 3
+        assert said.format(me=os.getpid()) in stopped.stderr
+
+
+def test_where_it_cannot_be_told_who_writes_the_command_to_end_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on systems without /proc."""
+    monkeypatch.setattr(daemon_commands, "lock_holder", lambda _: None)
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        nobody = console.here("daemon", "stop")
+        found.folder.lock.write_text("daemon 999999\n")
+        perhaps = console.here("daemon", "stop")
+    assert (nobody.code, perhaps.code) == (3, 3)
+    assert "nobody writes to it" in nobody.stderr
+    assert "`kill 999999` ends it" in perhaps.stderr
+
+
 def test_no_command_is_taken_for_the_crowded_daemon(crowd: Crowd) -> None:
     """The lock is another's: a signal would end what is no daemon at all."""
     crowd.take()
@@ -151,6 +209,7 @@ def test_no_command_is_taken_for_the_crowded_daemon(crowd: Crowd) -> None:
         os.close(handle)
     assert (stopped.code, status.code) == (3, 3)
     assert f"process {os.getpid()}, which answers no ping" in stopped.stderr
+    assert f"`kill {os.getpid()}` ends it" in stopped.stderr
     assert f"is that of ledger {crowd.served.shop.ledger[:12]}" in status.stderr
 
 
