@@ -98,7 +98,7 @@ def run(
 
     For example:
       ledger run -p 0.8 --ledger demo -- make test
-      ledger run -p 0.9 --issuer dispatcher --resolver harness --tag domain=bugfix \
+      ledger run -p 0.9 --issuer issuer --resolver resolver --tag domain=bugfix \
         --acceptance acceptance/run.sh --timeout 600 -- sh acceptance/run.sh
     """
     stated = locals()
