@@ -92,9 +92,11 @@ QUIET = frozenset(
         "workspaceOpen",
     )
 )
-# The tools that dispatch in some runtime, in small letters, and how others end.
-_DISPATCHING = ("agent", "delegate", "invoke_agent", "task")
-_SPAWNING = "spawn_agent"
+# The tools that dispatch in some runtime, in small letters and without what parts words,
+# how others begin, and what is in the names of yet others.
+_DISPATCHING = ("agent", "invokeagent", "task")
+_DELEGATING = "delegate"
+_SPAWNING = "spawnagent"
 
 
 def may_dispatch(tool: object) -> bool:
@@ -104,11 +106,18 @@ def may_dispatch(tool: object) -> bool:
 
     >>> [may_dispatch(tool) for tool in ("Agent", " TASK", "", None, "\u0410gent", "Bash")]
     [True, True, True, True, True, False]
+    >>> [may_dispatch(tool) for tool in ("delegate_task", "spawn_agents_on_csv", "Tasks")]
+    [True, True, False]
     """
     name = tool.strip().casefold() if isinstance(tool, str) else ""
     if not name or not (name.isascii() and name.isprintable()):
         return True
-    return name in _DISPATCHING or name.endswith(_SPAWNING)
+    letters = "".join(filter(str.isalnum, name))
+    return (
+        letters in _DISPATCHING
+        or letters.startswith(_DELEGATING)
+        or _SPAWNING in letters
+    )
 
 
 def moment_of_tool(event: str, tool: object, *, of: bool) -> str:

@@ -24,7 +24,8 @@ from ledger.ids import sha256_hex
 TIMEOUT_SECONDS = 10
 DEADLINE_MS = 5_000
 _CLAUDE_TOOLS = "^(Agent|Task)$"
-_CODEX_TOOLS = "^((collaboration)?spawn_agent|Agent)$"
+# Also those whose names are like theirs: `hook_events.may_dispatch`.
+_CODEX_TOOLS = "^(.*spawn_?agent.*|delegate.*|Agent)$"
 _GATE = "PreToolUse"
 _BYTES_MAX = 16 * 1024 * 1024
 _NAME_DIGITS = 12

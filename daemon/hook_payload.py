@@ -106,6 +106,8 @@ _CLAUDE_TOOLS = ("Agent", "Task")
 _BEGUN = ("async_launched", "teammate_spawned", "remote_launched")
 _CURSOR_START, _CURSOR_STOP = "subagentStart", "subagentStop"
 _CURSOR_TOOL = "preToolUse"
+_CURSOR_S = (_CURSOR_START, _CURSOR_STOP, _CURSOR_TOOL)
+_SHARING = ("claude", "codex", "copilot")
 _SHOWN = 40  # characters of a name that is not understood
 
 
@@ -126,10 +128,21 @@ def recognised(payload: object) -> Delivery | None:
         # Names that a tool's input may have for other reasons are not ours.
         own = {name: own[name] for name in SAID if name in own}
     delivery.said = {**own, **part(payload, "ledger")}
-    if any(other.moment == DISPATCH for other in read[1:]):
+    event = text(payload.get("hook_event_name"))
+    if any(_is_doubt(delivery, other, event) for other in read[1:]):
         # It speaks as two runtimes do: the answer might not be heard by the other.
         delivery.moment = UNKNOWN
     return delivery
+
+
+def _is_doubt(first: Delivery, other: Delivery, event: str) -> bool:
+    """Tell whether a second runtime might start a dispatch on a payload of the first."""
+    if other.moment == DISPATCH:
+        return True
+    # Cursor's words for its events are none of those who look for theirs in that place.
+    if first.runtime == "cursor" and event in _CURSOR_S and other.runtime in _SHARING:
+        return False
+    return other.moment == UNKNOWN and first.moment != DISPATCH
 
 
 def described(payload: object) -> str:
@@ -214,7 +227,7 @@ def openhands(payload: Payload) -> Delivery | None:
     said = {**part(payload, "metadata"), **given}
     of = is_tool and bool(tasks)
     delivery = _tool("openhands", payload, said, task, event="event_type", of=of)
-    if is_tool and not of and given.get("command") == "spawn":
+    if is_tool and not given.get("tasks") and given.get("command") == "spawn":
         delivery.moment = OTHER  # It makes workers, who have nothing to do yet.
     return delivery
 

@@ -254,6 +254,24 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "Cursor asking before the tool Task": (
         {"cursor_version": "3", "hook_event_name": "preToolUse", "tool_name": "Task"},
         "unknown"),
+    "Cursor asking before another tool, with a session": (
+        {"cursor_version": "3", "hook_event_name": "preToolUse", "tool_name": "Shell",
+         "session_id": "s"}, "other"),
+    "the end of Cursor's subagent, with a session and a turn": (
+        change("cursor/subagent_start", hook_event_name="subagentStop", session_id="s",
+               turn_id="t", timestamp=1), "finished"),
+    "Cursor's event of tomorrow, with a session": (
+        {"cursor_version": "3", "hook_event_name": "preAgentUse", "session_id": "s"},
+        "unknown"),
+    "Piper's dispatch with a tool of tomorrow": (
+        {"event": "pre_dispatch", **change("claude/pre_tool_use.agent",
+                                           tool_name="AGENT")}, "dispatch"),
+    "Piper's end with another tool": (
+        {"event": "post_dispatch", **sample("claude/pre_tool_use.bash")}, "finished"),
+    "a tool that hands on": (
+        change("claude/pre_tool_use.agent", tool_name="redelegate"), "other"),
+    "a tool for tasks": (
+        change("claude/pre_tool_use.agent", tool_name="TaskUpdate"), "other"),
     "Cursor's subagent in error": (
         change("cursor/subagent_start", hook_event_name="subagentStop",
                status="error"), "failed"),

@@ -104,7 +104,8 @@ def test_claude_s_matchers_are_those_of_its_documents(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("tool", "is_matched"),
     {"spawn_agent": True, "collaborationspawn_agent": True, "Agent": True,
-     "shell": False, "respawn_agents": False}.items(),
+     "spawn_agents_on_csv": True, "delegate_task": True, "delegate": True,
+     "shell": False, "redelegate": False, "Agents": False}.items(),
 )  # fmt: skip
 def test_codex_s_matcher_knows_the_tool_under_each_name(
     desk: Desk, tool: str, *, is_matched: bool
