@@ -16,6 +16,8 @@ MODES = (RECORD, GATE)
 OPEN, CLOSED = "open", "closed"
 POLICIES = (OPEN, CLOSED)
 DEADLINE_MS = 5_000
+_DEADLINE_MS_MAX = 3_600_000  # Nobody waits for an hour.
+_SHOWN = 40  # characters of a value that is not understood
 _DELIVERIES = "deliveries"
 _BYTES_MAX = 1_048_576
 LETTERS = {
@@ -82,8 +84,10 @@ class Settings:
         self.answers = _texts(said.get("answers", []), path, "answers")
         self.sockets = _texts(said.get("sockets"), path, "sockets")
         deadline_ms = said.get("deadline_ms", DEADLINE_MS)
-        if not isinstance(deadline_ms, int) or deadline_ms <= 0:
-            raise _unfit(path, f"has a deadline_ms of {deadline_ms!r}")
+        if not isinstance(deadline_ms, int) or not 0 < deadline_ms <= _DEADLINE_MS_MAX:
+            stated = repr(deadline_ms)[:_SHOWN]
+            allowed = f"not from 1 to {_DEADLINE_MS_MAX}"
+            raise _unfit(path, f"has a deadline_ms of {stated}, {allowed}")
         self.deadline_ms = deadline_ms
 
 

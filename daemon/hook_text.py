@@ -88,13 +88,17 @@ def read_json(content: bytes | str) -> object:
 def canonical(found: object) -> bytes:
     """Return the RFC 8785 bytes of a value that holds no floats and ASCII keys.
 
+    Raises `TroubleError` for a text that has no bytes in UTF-8.
+
     >>> canonical({"b": "é", "a": [1, True]}).decode()
     '{"a":[1,true],"b":"é"}'
     """
     try:
         return spelled(found).encode()
     except UnicodeEncodeError:
-        raise DeniedError("the payload holds a text that UTF-8 cannot spell") from None
+        raise TroubleError(
+            "the payload holds half a character, which UTF-8 cannot spell"
+        ) from None
 
 
 def spelled(found: object) -> str:

@@ -62,8 +62,8 @@ def test_what_is_no_json_is_refused(text: bytes | str) -> None:
         read_json(text)
 
 
-def test_a_text_that_utf_8_cannot_spell_is_refused() -> None:
-    with pytest.raises(DeniedError, match="UTF-8"):
+def test_a_text_that_utf_8_cannot_spell_is_trouble() -> None:
+    with pytest.raises(TroubleError, match="UTF-8"):
         canonical({"a": "\ud800"})
 
 
