@@ -13,6 +13,8 @@ from ledger import __version__
 _INTERRUPTED = 130
 # What people do with hooks; everything else after `ledger hook` is a runtime's call.
 _MANAGING = {"install", "uninstall", "status", "--help", "-h"}
+# How a runtime's call begins, also where a terminal is its stdin.
+_CALLING = ("--config", "--fail")
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
@@ -44,6 +46,8 @@ def _is_said() -> bool:
 
 def _is_runtime_s(first: list[str]) -> bool:
     """Tell a runtime's call from a person's: what runtimes say is not to be judged."""
+    if any(word.startswith(_CALLING) for word in first):
+        return True
     return not (_MANAGING & set(first) or os.isatty(_STDIN))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 from collections.abc import Callable
@@ -51,6 +52,33 @@ STRANGE: dict[str, object] = {
     "a tool with a NUL": {**AGENT, "tool_name": "Agent\0"},
     "a tool without a name": without(AGENT, "tool_name"),
     "two runtimes at once": {**AGENT, "event": "post_dispatch"},
+    "an end, and a tool of another runtime": {
+        **AGENT, "event": "post_dispatch", "tool_name": "spawn_agent"},
+    "an end, and a tool in other letters": {
+        **AGENT, "event": "post_dispatch", "tool_name": " Agent"},
+    "an end, and an event of tomorrow": {
+        **AGENT, "event": "cancelled", "hook_event_name": "PreAgentUse"},
+    "a probe, and a tool in other letters": {
+        **AGENT, "event": "probe", "tool_name": "AGENT"},
+    "a session of Copilot's, and a tool in other letters": {
+        **AGENT, "timestamp": 1, "sessionId": "s", "tool_name": "AGENT"},
+    "a notice of Codex', and a tool in other letters": {
+        "type": "agent-turn-complete", "tool": "TASK", "callID": "1"},
+    "Cursor's end, and a tool of OpenCode's in other letters": {
+        "cursor_version": "3", "hook_event_name": "stop", "tool": "TASK", "callID": "1"},
+    "agents for each line of a table": {**AGENT, "tool_name": "spawn_agents_on_csv"},
+    "agents of another spelling": {**AGENT, "tool_name": "spawnAgent"},
+    "a delegation to an agent": {**AGENT, "tool_name": "delegate_to_agent"},
+    "a delegation of a task": {**AGENT, "tool_name": "delegate_task"},
+    "a delegation in Codex": {
+        **sample("codex/pre_tool_use.spawn_agent"), "tool_name": "delegate_task"},
+    "a table's agents in Codex": {
+        **sample("codex/pre_tool_use.spawn_agent"), "tool_name": "spawn_agents_on_csv"},
+    "a delegation in Gemini": {
+        **sample("gemini/BeforeTool.invoke_agent"), "tool_name": "delegate_to_agent"},
+    "workers of OpenHands' with tasks in another shape": {
+        **sample("openhands/PreToolUse"),
+        "tool_input": {"command": "spawn", "tasks": ["Find endpoints"]}},
     "UTF-16": TEXT.encode("utf-16"),
     "UTF-16 without a mark": TEXT.encode("utf-16-le"),
     "UTF-32": TEXT.encode("utf-32"),
@@ -90,6 +118,29 @@ def test_a_payload_that_breaks_off_is_told_so_by_the_command(tmp_path: Path) -> 
     assert (
         b"the payload is no JSON (it breaks off, or is damaged inside)" in done.stderr
     )
+
+
+HALF = "\ud800"
+HALVES: dict[str, Any] = {
+    "in a prompt": {**AGENT, "tool_input": {"prompt": HALF}},
+    "in an input beside the prompt": {
+        **sample("gemini/BeforeTool.invoke_agent"), "tool_input": {"prompt": "x", HALF: 1}},
+    "in a session": {**AGENT, "session_id": HALF},
+    "in a dispatch_key": {**DISPATCH, "dispatch_key": HALF},
+    "in a forecast": {**DISPATCH, "forecast": {"p": 0.5, "reason_codes": [HALF]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("payload", HALVES.values(), ids=HALVES)
+def test_half_a_character_meets_the_policy(tmp_path: Path, payload: Any) -> None:
+    open_ = Installation(tmp_path / "open", fail="open")
+    passed = open_.call(payload, "--fail", "open")
+    assert (passed.code, passed.shown) == (0, "")
+    assert "unseen by the ledger" in passed.said
+    assert counted(str(open_.state))["failed-open"] == 1
+    closed = Installation(tmp_path / "closed")
+    assert "may not start" in closed.call(payload).said
+    assert counted(str(closed.state))["failed-closed"] == 1
 
 
 def test_what_is_not_understood_is_named_but_not_told(tmp_path: Path) -> None:
@@ -266,6 +317,33 @@ def test_a_stdin_that_never_ends_starts_nothing(
         os.close(writing)
     assert done.returncode == 2
     assert b"deadline" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["--config", "--fail"])
+@pytest.mark.parametrize("together", [True, False])
+def test_a_terminal_for_stdin_makes_no_person_of_a_runtime(
+    tmp_path: Path, name: str, *, together: bool
+) -> None:
+    hook = Installation(tmp_path)
+    said = {"--config": str(hook.file), "--fail": "closed"}
+    words = []
+    for each in (name, *(said.keys() - {name})):
+        words += [f"{each}={said[each]}"] if together else [each, said[each]]
+    leader, follower = pty.openpty()
+    try:
+        for payload, code in (
+            (sample("codex/notify.argv"), 0),
+            (sample("codex/pre_tool_use.spawn_agent"), 2),
+        ):
+            done = subprocess.run(
+                (*PROGRAM, "hook", *words, json.dumps(payload)),
+                check=False, timeout=60, capture_output=True, stdin=follower,
+            )  # fmt: skip
+            assert done.returncode == code
+            assert b"Usage" not in done.stdout + done.stderr
+    finally:
+        os.close(leader)
+        os.close(follower)
 
 
 def test_a_pipe_for_settings_or_for_the_count_waits_for_nobody(tmp_path: Path) -> None:
