@@ -7,7 +7,8 @@ On the hook's start-up path.
 from ledger.daemon.hook_forecast import instant
 from ledger.daemon.hook_journal import observe
 from ledger.daemon.hook_payload import Delivery
-from ledger.daemon.hook_unit import Desk, run_of
+from ledger.daemon.hook_request import run_of
+from ledger.daemon.hook_unit import Desk
 
 FORMAT = "observation/1"
 

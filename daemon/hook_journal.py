@@ -4,6 +4,7 @@ One folder for each installation, its user's alone:
 
     runs/S/R       one run of a session S: its unit, its request, whether it is over
     runs/S/agent-A which run an agent A does
+    updates/N      what was sent last of an update, and N-P what was sent on parent P
     units/U        which run took a name for its unit, or which task a dispatch_key names
 
 Names are hashes, since a runtime's ids may hold anything. No prompt and no payload is
@@ -47,6 +48,11 @@ class Journal:
             count += 1
             place = f"{first}x{count}"
         return place
+
+    def place_of_update(self, unit: list[str], delivery: Delivery) -> str:
+        """Return where an update is kept: the same for one that says the same."""
+        said = dict(delivery.said)
+        return _in(_in(self._folder, "updates"), _name([unit, said]))
 
     def read(self, place: str) -> Run | None:
         """Return what is kept of a run."""

@@ -6,28 +6,43 @@ batch. In gate mode nothing is written: the forecast has to be there. On the hoo
 start-up path.
 """
 
-from ledger.daemon.hook_forecast import forecast_fields, instant
+import time
+from _collections_abc import Mapping
+from binascii import a2b_base64
+
 from ledger.daemon.hook_journal import Journal, Run, fingerprint, key_name
 from ledger.daemon.hook_payload import Delivery, part, text
+from ledger.daemon.hook_request import event_id, is_said, payload_of, signed
 from ledger.daemon.hook_settings import GATE, Settings
-from ledger.daemon.hook_signing import read_signer, sha256_hex
-from ledger.daemon.hook_text import DeniedError, TroubleError, canonical
+from ledger.daemon.hook_signing import read_signer
+from ledger.daemon.hook_task import (
+    another_task_s,
+    require_own_key,
+    require_same_task,
+    stated_id,
+    task_hash,
+)
+from ledger.daemon.hook_text import DeniedError, TroubleError
 from ledger.daemon.hook_wire import REFUSED, FaultError, Wire
 
 # Refusals that speak of the ledger and not of the forecast: policy decides.
 _LEDGER_S_OWN = ("behind-mark", "clock-jumped", "log-key-dropped")
-# Refusals of a question that was proposed a while ago, or that another one forestalled.
-_STALE = ("already-open", "question-changed", "question-old")
+# Refusals of what was asked of the daemon a while ago, or that something forestalled.
+_STALE = (
+    "already-open",
+    "created-before-parent",
+    "parent-not-last",
+    "question-changed",
+    "question-old",
+)
+_ATTEMPTS = 12
 _REPEATS_MAX = 10_000
-_HASH_DIGITS = 64
-# How the id of a unit begins that is named by its task's hash.
-_TASK = "task-"
 # What a dispatcher may say of a question that the daemon opens.
 _QUESTION = ("target", "cluster", "tags")
 
 
 class StaleError(TroubleError):
-    """What was signed rests on a question that will not be opened."""
+    """What was signed rests on what stands no more: a question, or a chain's end."""
 
 
 class Desk:
@@ -71,7 +86,7 @@ class Desk:
         place = self.journal.place(delivery)
         kept = self.journal.read(place)
         if kept is not None and "unit" in kept:
-            return self._again(place, kept)
+            return self._again(delivery, place, kept)
         unit, was_free = self._unit(delivery, place)
         try:
             if self.settings.mode == GATE:
@@ -90,17 +105,27 @@ class Desk:
             raise DeniedError(
                 "this hook only gates: seal and update through the ledger"
             )
-        # The same update delivered twice is one event: it is known by what it says.
-        place = f"{self.journal.place(delivery)}-{sha256_hex(canonical(dict(delivery.said)))[:32]}"
-        kept = self.journal.read(place)
-        if kept is not None:
-            return self._again(place, kept)
+        why = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._updated(delivery)
+            except StaleError as stale:
+                why = str(stale)  # Another update came first: this one follows it.
+        raise TroubleError(f"{why}; this was tried {_ATTEMPTS} times: send it again")
+
+    def _updated(self, delivery: Delivery) -> dict[str, object]:
         found = self.journal.run_of(delivery)
-        unit = _unit_of(found[1]) if found else self._name(_stated_id(delivery))
-        known = self.ask("unit", _named(unit))
+        unit = _unit_of(found[1]) if found else self._name(stated_id(delivery))
+        known = self._known(unit)
         parent = part(known, "chains").get(self.settings.forecaster)
-        if parent is None:
+        if not isinstance(parent, str):
             raise DeniedError(f"nothing is sealed on {unit[2]} yet: dispatch it first")
+        # It is known by what it says, and is the same again as long as nothing else was
+        # said since. Of two at once, which find the same parent, both send the same.
+        place = self.journal.place_of_update(unit, delivery)
+        last = _request_of(self.journal.read(place) or {})
+        if last and event_id(last) == parent:
+            return self._sent(place, unit, last)
         event = {
             "type": "ForecastUpdated",
             "parent": parent,
@@ -109,18 +134,25 @@ class Desk:
             "suite_hash": known.get("suite_hash"),
             "ledger": self.settings.ledger or self.ask("ping", {}).get("ledger"),
         }
-        request = self._signed(delivery, event, None)
-        return self._kept(place, {"unit": unit, "request": request})
+        # Not before its parent, which may be younger than this process.
+        now_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+        made = signed(self.settings, delivery, event, None, now_ns)
+        after = f"{place}-{parent}"
+        kept = self.journal.keep(after, {"request": made})
+        self.journal.write(place, kept)
+        return self._sent(after, unit, _request_of(kept))
 
-    def _again(self, place: str, kept: Run) -> dict[str, object]:
+    def _again(self, delivery: Delivery, place: str, kept: Run) -> dict[str, object]:
         """Return the receipt of a dispatch that is known: it may have been lost."""
-        request, unit = kept.get("request"), _unit_of(kept)
-        if not isinstance(request, list):
+        unit, request = _unit_of(kept), _request_of(kept)
+        known = self._known(unit)
+        self._require_pending(delivery, unit, known)
+        if not request:
+            self._require_sealed(delivery, unit, known)
             return {"unit": unit}
+        if _states(delivery):
+            self._require_said(delivery, unit, payload_of(request))
         return self._sent(place, unit, request)
-
-    def _kept(self, place: str, run: Run) -> dict[str, object]:
-        return self._again(place, self.journal.keep(place, run))
 
     def _unit(self, delivery: Delivery, place: str) -> tuple[list[str], bool]:
         """Return the unit of a dispatch, and whether nobody started under it before.
@@ -128,19 +160,14 @@ class Desk:
         A task that comes again gets a number. A dispatch_key names one task: another
         would pass on the first one's forecast.
         """
-        base = _stated_id(delivery)
+        base = stated_id(delivery)
         if text(delivery.said.get("dispatch_key")):
-            unit, digest = self._name(base), _task_hash(delivery)
-            named = base.removeprefix(_TASK).partition("/")[0]
-            was_free = None
-            if not (digest and _is_hash(named)) or named == digest:
-                was_free = self.journal.claim_key(unit, digest)
-            if was_free is not None:
-                return unit, was_free
-            raise DeniedError(
-                f"the dispatch_key {base} is another task's: give this one a key of its "
-                "own, and seal its forecast under that"
-            )
+            unit, digest = self._name(base), task_hash(delivery)
+            require_own_key(base, digest)
+            was_free = self.journal.claim_key(unit, digest)
+            if was_free is None:
+                raise another_task_s(base)
+            return unit, was_free
         for count in range(1, _REPEATS_MAX):
             unit = self._name(base if count == 1 else f"{base}/{count}")
             if self.journal.claim(unit, place):
@@ -156,77 +183,86 @@ class Desk:
     def _gate(
         self, delivery: Delivery, place: str, unit: list[str]
     ) -> dict[str, object]:
-        known = self.ask("unit", _named(unit))
-        chains = part(known, "chains")
-        wanted = self.settings.forecaster
-        if not chains or (wanted and wanted not in chains):
-            raise DeniedError(_how_to_seal(self.settings, unit))
-        if known.get("status") not in (None, "PENDING"):
-            raise DeniedError(
-                f"{unit[2]} has its outcome already ({known.get('status')}): "
-                "dispatch under another dispatch_key"
-            )
+        known = self._known(unit)
+        self._require_pending(delivery, unit, known)
+        self._require_sealed(delivery, unit, known)
         self.journal.write(place, self._run(delivery, unit))
         return {"unit": unit}
 
     def _record(
         self, delivery: Delivery, place: str, unit: list[str]
     ) -> dict[str, object]:
-        stated = delivery.said.get("forecast")
-        if stated is None:
+        if not _states(delivery):
             # It may have been sealed in another way, before the dispatch.
             return self._gate(delivery, place, unit)
         asked = {
             name: delivery.said[name] for name in _QUESTION if delivery.said.get(name)
         }
-        digest = _task_hash(delivery)
+        digest = task_hash(delivery)
         proposed = self.ask(
             "question",
             {**_named(unit), **asked, **({"text_hash": digest} if digest else {})},
         )
         self._require_ours(proposed)
-        sealed = part(part(proposed, "unit"), "chains")
-        if self.settings.forecaster in sealed:
+        known = part(proposed, "unit")
+        if known:
+            self._require_pending(delivery, unit, known)
+        sealed = part(known, "chains").get(self.settings.forecaster)
+        if sealed is not None:
+            self._require_sealed(delivery, unit, known)
             self.journal.write(place, self._run(delivery, unit))
-            return {"unit": unit, "event_id": sealed[self.settings.forecaster]}
+            return {"unit": unit, "event_id": sealed}
         event = {
             "type": "ForecastSealed",
             "ledger": proposed.get("ledger"),
             "suite_hash": proposed.get("suite_hash"),
             "question_hash": proposed.get("question_hash"),
         }
-        request = self._signed(delivery, event, proposed.get("question"))
-        return self._kept(place, {**self._run(delivery, unit), "request": request})
+        question = proposed.get("question")
+        made = signed(self.settings, delivery, event, question, self.now_ns)
+        run = {**self._run(delivery, unit), "request": made}
+        kept = self.journal.keep(place, run)
+        # Of a payload that is delivered twice at once, the other may have it sealed.
+        same = _request_of(kept)
+        return self._sent(place, unit, same) if same else {"unit": unit}
 
-    def _signed(
-        self, delivery: Delivery, event: dict[str, object], question: object
-    ) -> list[object]:
-        """Return the request that appends a forecast, signed."""
-        settings, made_at = self.settings, instant(self.now_ns)
-        stated = delivery.said.get("forecast")
-        said = forecast_fields(stated, settings.answers, settings.positive, made_at)
-        run = {name: value for name, value in _run_fields(delivery).items() if value}
-        extensions = part(said, "extensions")
-        said["extensions"] = {
-            **extensions,
-            "trace": {**run, **part(extensions, "trace")},
-        }
-        fields = {
-            **said,
-            **event,
-            "author": settings.author,
-            "created_at": made_at,
-            "forecaster": settings.forecaster,
-            "suite": settings.suite,
-        }
-        payload = canonical({name: value for name, value in fields.items() if value})
-        events = [read_signer(settings.key).envelope(payload)]
-        if question is None:
-            return ["append", {"events": events}]
-        return [
-            "open_seal",
-            {"suite": settings.suite, "question": question, "events": events},
-        ]
+    def _known(self, unit: list[str]) -> dict[str, object]:
+        """Return what the ledger that is meant knows of a unit; nothing of a new one."""
+        if self.settings.ledger:
+            self._require_ours(self.ask("ping", {}))
+        return self.ask("unit", _named(unit))
+
+    def _require_pending(
+        self, delivery: Delivery, unit: list[str], known: Mapping[str, object]
+    ) -> None:
+        """Raise `DeniedError` for a unit whose outcome is known, or another task's."""
+        if known.get("status") not in (None, "PENDING"):
+            raise DeniedError(
+                f"{unit[2]} has its outcome already ({known.get('status')}): "
+                "dispatch under another dispatch_key"
+            )
+        require_same_task(known, unit[2], task_hash(delivery))
+
+    def _require_sealed(
+        self, delivery: Delivery, unit: list[str], known: Mapping[str, object]
+    ) -> None:
+        """Raise `DeniedError` where no forecast is sealed, or not the one that is said."""
+        chains, wanted = part(known, "chains"), self.settings.forecaster
+        if not chains or (wanted and wanted not in chains):
+            raise DeniedError(_how_to_seal(self.settings, unit))
+        if self.settings.mode != GATE and _states(delivery):
+            position = part(known, "positions").get(wanted)
+            entry = self.ask("entry", {"seq": position})
+            self._require_said(delivery, unit, a2b_base64(text(entry.get("payload"))))
+
+    def _require_said(self, delivery: Delivery, unit: list[str], sealed: bytes) -> None:
+        """Raise `DeniedError` where a payload states another forecast than is sealed."""
+        if not is_said(self.settings, delivery, sealed):
+            raise DeniedError(
+                f"{self.settings.forecaster} has sealed another forecast on {unit[2]} "
+                "already, and a second seal would not count: send this one as an "
+                "update, or dispatch without it"
+            )
 
     def _sent(
         self, place: str, unit: list[str], request: list[object]
@@ -238,10 +274,7 @@ class Desk:
         try:
             result = self.ask(method, params)
         except FaultError as fault:
-            if fault.kind in _STALE:
-                self.journal.forget(place)
-                raise StaleError(str(fault)) from None
-            if fault.number == REFUSED and fault.kind not in _LEDGER_S_OWN:
+            if fault.number == REFUSED or fault.kind in _STALE:
                 raise self._refused(place, fault.kind, fault.said) from None
             raise
         receipts = result.get("receipts")
@@ -249,13 +282,16 @@ class Desk:
         error = part(receipt, "error") if isinstance(receipt, dict) else {}
         if error:
             kind, said = text(error.get("code")), text(error.get("message"))
-            if kind in _LEDGER_S_OWN:
-                raise TroubleError(f"the ledger takes nothing: {said}")
             raise self._refused(place, kind, said)
         return {"unit": unit, **receipt}
 
-    def _refused(self, place: str, kind: str, said: str) -> DeniedError:
+    def _refused(self, place: str, kind: str, said: str) -> DeniedError | TroubleError:
+        """Return what a refusal means; what was refused is forgotten."""
+        if kind in _LEDGER_S_OWN:
+            return TroubleError(f"the ledger takes nothing: {said}")
         self.journal.forget(place)
+        if kind in _STALE:
+            return StaleError(said)
         return DeniedError(f"the forecast was refused: {kind}: {said}")
 
     def _run(self, delivery: Delivery, unit: list[str]) -> Run:
@@ -277,47 +313,13 @@ class Desk:
             )
 
 
-def _run_fields(delivery: Delivery) -> dict[str, str]:
-    """Return how a forecast names the run that it was made for."""
-    own = part(delivery.said, "run") if delivery.runtime == "piper" else {}
-    return {
-        "runtime": text(own.get("runtime")) or delivery.runtime,
-        "session": text(own.get("session")) or delivery.session,
-        "trigger_id": text(own.get("key")) or delivery.key,
-    }
+def _states(delivery: Delivery) -> bool:
+    return delivery.said.get("forecast") is not None
 
 
-def run_of(delivery: Delivery, inferred: str) -> dict[str, str]:
-    """Return what a resolution says of a run, `inferred` where the join was no fact."""
-    said = _run_fields(delivery)
-    key = said.pop("trigger_id") or delivery.agent or fingerprint(delivery)
-    found = {**said, "key": key, "inferred": inferred}
-    return {name: value for name, value in found.items() if value}
-
-
-def _stated_id(delivery: Delivery) -> str:
-    """Return the unit's id: the dispatcher's key, else one made of the task's hash."""
-    stated = text(delivery.said.get("dispatch_key"))
-    if stated:
-        return stated
-    digest = _task_hash(delivery)
-    if not digest:
-        raise DeniedError(
-            "the dispatch has neither a task nor a dispatch_key: give it one"
-        )
-    return f"{_TASK}{digest}"
-
-
-def _task_hash(delivery: Delivery) -> str:
-    stated = text(delivery.said.get("task_sha256"))
-    if _is_hash(stated):
-        return stated
-    task = delivery.task
-    return sha256_hex(task.encode("utf-8", "surrogatepass")) if task else ""
-
-
-def _is_hash(found: str) -> bool:
-    return len(found) == _HASH_DIGITS and not found.strip("0123456789abcdef")
+def _request_of(run: Run) -> list[object]:
+    found = run.get("request")
+    return found if isinstance(found, list) else []
 
 
 def _unit_of(run: Run) -> list[str]:

@@ -82,11 +82,13 @@ class Stage:
         }
         return [each for each in self.log() if each.get("question_hash") in hashes]
 
-    def seal(self, unit_id: str, probability: str = "0.7") -> None:
-        """Open a unit and seal a forecast on it, as an agent does through the daemon."""
-        self.installed().call(
-            {"event": "pre_dispatch", "dispatch_key": unit_id, "forecast": probability}
-        )
+    def seal(self, unit_id: str, probability: str = "0.7", **more: object) -> None:
+        """Open a unit and seal a forecast on it, as an agent does through the daemon.
+
+        `more` is what else its payload says, such as the `task`.
+        """
+        named = {"event": "pre_dispatch", "dispatch_key": unit_id}
+        self.installed().call({**named, "forecast": probability, **more})
 
     def installed(self, name: str = "piper", **said: object) -> "Installation":
         """Return an installation of the hook for this ledger's daemon."""

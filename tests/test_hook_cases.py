@@ -169,6 +169,85 @@ def test_an_update_adds_to_the_chain_once(stage: Stage) -> None:
     assert updated["parent"] != sealed["question_hash"]
 
 
+def update(key: str, forecast: object) -> dict[str, object]:
+    return {"event": "update", "dispatch_key": key, "forecast": forecast}
+
+
+def test_a_value_that_was_said_before_is_said_again(stage: Stage) -> None:
+    hook = stage.installed()
+    hook.call(dispatch("d-back"))
+    said = [shown(hook.call(update("d-back", each))) for each in (0.2, 0.3, 0.2, 0.2)]
+    assert len({each["event_id"] for each in said[:3]}) == 3
+    assert said[3] == said[2]
+    updates = stage.about("d-back")[2:]
+    assert [each["probabilities"]["pass"] for each in updates] == ["0.2", "0.3", "0.2"]
+    # The end of the run changes nothing.
+    hook.call({"event": "post_dispatch", "dispatch_key": "d-back"})
+    assert shown(hook.call(update("d-back", 0.2))) == said[2]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_lost_answer_does_not_double_an_update(
+    stage: Stage, tmp_path: Path, *, is_written: bool
+) -> None:
+    key = f"d-lost-update-{is_written}"
+
+    def lose(asked: dict[str, Any]) -> bytes:
+        if asked["method"] != "append":
+            return forwarded(stage, asked)
+        if is_written:
+            forwarded(stage, asked)
+        return b""
+
+    stage.installed(key).call(dispatch(key))
+    with fake_daemon(tmp_path / "s", lose):
+        torn = stage.installed(key, sockets=[str(tmp_path / "s")])
+        assert torn.call(update(key, 0.4)).code == 2
+    assert shown(stage.installed(key).call(update(key, 0.4)))["decision"] == "allow"
+    assert len(stage.about(key)) == 3
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_an_update_that_another_forestalled_follows_it(
+    stage: Stage, tmp_path: Path, count: int
+) -> None:
+    key = f"d-forestalled-{count}"
+    others = stage.installed(f"{key}-others")
+    others.call(dispatch(key))
+    left = list(range(count))
+
+    def reply(asked: dict[str, Any]) -> bytes:
+        if asked["method"] == "append" and left:
+            process(others, update(key, f"0.1{left.pop()}"))
+        return forwarded(stage, asked)
+
+    with fake_daemon(tmp_path / "s", reply):
+        hook = stage.installed(key, sockets=[str(tmp_path / "s")])
+        answer = hook.call(update(key, 0.5))
+    assert answer.code == 0, answer.said
+    updates = stage.about(key)[2:]
+    assert len(updates) == count + 1
+    assert updates[-1]["probabilities"]["pass"] == "0.5"
+
+
+def test_an_update_that_is_always_forestalled_is_to_be_sent_again(
+    tmp_path: Path,
+) -> None:
+    def reply(asked: dict[str, Any]) -> bytes:
+        if asked["method"] == "append":
+            error = {"code": "parent-not-last", "message": "it was updated"}
+            return result({"receipts": [{"error": error}]})(asked)
+        return result({"chains": {"native": "a" * 64}, "ledger": "b" * 64})(asked)
+
+    key = tmp_path / "forecaster.key"
+    write_key(key, key_of("forecaster"))
+    with fake_daemon(tmp_path / "s", reply):
+        hook = Installation(tmp_path, sockets=[str(tmp_path / "s")], key=str(key))
+        answer = hook.call(update("d-1", 0.5))
+    assert answer.code == 2
+    assert "it was updated; this was tried 12 times: send it again" in answer.said
+
+
 def test_an_update_of_what_was_never_sealed_is_refused(stage: Stage) -> None:
     answer = stage.installed().call(
         {"event": "update", "dispatch_key": "d-never", "forecast": 0.5}
@@ -188,6 +267,53 @@ def test_a_refused_forecast_blocks_and_leaves_nothing_behind(stage: Stage) -> No
         assert why in answer.said
     assert stage.about("d-unfit") == []
     assert hook.call(dispatch("d-unfit")).code == 0
+
+
+# What is sealed, what the payload of a second delivery says, and whether it may start.
+SECONDS: dict[str, tuple[object, object, bool]] = {
+    "the same": (0.8, 0.8, True),
+    "the same in another spelling": (0.8, {"probabilities": {"fail": "0.20"}}, True),
+    "the same with reasons": (0.8, {"p": 0.8, "reason_codes": ["small-diff"]}, True),
+    "none": (0.8, None, True),
+    "another": (0.8, 0.800001, False),
+    "another in words": (0.8, {"probabilities": {"pass": 0.2, "fail": 0.8}}, False),
+    "one that is unfit": (0.8, 2, False),
+    "a quantity more": (0.8, {"p": 0.8, "quantities": {"minutes": 9}}, False),
+    "a hidden one": (0.8, {"commitment": "c" * 64}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("between", ["", "over", "elsewhere"])
+@pytest.mark.parametrize(
+    ("first", "second", "may_start"), SECONDS.values(), ids=SECONDS
+)
+def test_no_forecast_is_dropped_in_silence(
+    stage: Stage, between: str, first: object, second: object, *, may_start: bool
+) -> None:
+    """The first is in this installation's memory, or its run is over, or another's."""
+    key = f"d-{between}-{sha256(repr((first, second)).encode()).hexdigest()[:9]}"
+    hook = stage.installed("dropped")
+    sealing = stage.installed("dropped-elsewhere") if between == "elsewhere" else hook
+    assert sealing.call(dispatch(key, forecast=first)).code == 0
+    if between == "over":
+        hook.call({"event": "post_dispatch", "dispatch_key": key})
+    answer = hook.call(dispatch(key, forecast=second))
+    assert (answer.code == 0) is may_start
+    if not may_start and second != 2:
+        assert f"native has sealed another forecast on {key} already" in answer.said
+        assert "send this one as an update" in answer.said
+    assert len(stage.about(key)) == 2
+
+
+def test_what_an_update_took_back_is_not_what_is_sealed(stage: Stage) -> None:
+    hook = stage.installed("took-back")
+    hook.call(dispatch("d-took-back", forecast=0.8))
+    hook.call(update("d-took-back", 0.3))
+    # The dispatch delivered again is the same dispatch, whatever was said since.
+    assert hook.call(dispatch("d-took-back", forecast=0.8)).code == 0
+    hook.call({"event": "post_dispatch", "dispatch_key": "d-took-back"})
+    assert hook.call(dispatch("d-took-back", forecast=0.8)).code == 2
+    assert hook.call(dispatch("d-took-back", forecast=0.3)).code == 0
 
 
 def test_a_runtime_s_payload_may_carry_the_forecast_beside_its_own(
@@ -299,12 +425,51 @@ def test_a_gate_lets_nothing_start_whose_outcome_is_known(stage: Stage) -> None:
     assert "has its outcome already" in refused.said
 
 
+def test_no_mode_and_no_repeat_starts_what_has_its_outcome(stage: Stage) -> None:
+    record = stage.installed("r-known")
+    gate = stage.installed("g-known-again", mode="gate")
+    bare = {"event": "pre_dispatch", "dispatch_key": "d-known-again"}
+    assert record.call(dispatch("d-known-again")).code == 0
+    assert gate.call(bare).code == 0
+    stage.seal("d-known-before")
+    stage.stop()
+    for key in ("d-known-again", "d-known-before"):
+        resolved = stage.console.here(
+            "resolve", "--suite", "piper-self@v1", "--template", "dispatch-pass",
+            "--id", key, "--status", "CANCELED", "--reason", "operator",
+        )  # fmt: skip
+        assert resolved.code == 0, resolved.stderr
+    stage.start()
+    for hook, payload in (
+        (record, dispatch("d-known-again")),
+        (record, bare),
+        (gate, bare),
+        (record, dispatch("d-known-before")),
+        (record, dispatch("d-known-before", forecast=0.7)),
+        (stage.installed("r-other", forecaster="other"), dispatch("d-known-before")),
+    ):
+        refused = hook.call(payload)
+        assert refused.code == 2
+        assert "has its outcome already (CANCELED)" in refused.said
+
+
+def test_a_forecast_about_one_task_lets_no_other_start(stage: Stage) -> None:
+    stage.seal("d-about", task=PROMPT)
+    payload = {"event": "pre_dispatch", "dispatch_key": "d-about", "forecast": 0.7}
+    for name, mode in (("g-about", "gate"), ("r-about", "record")):
+        hook = stage.installed(name, mode=mode)
+        refused = hook.call({**payload, "task": "Delete everything"})
+        assert refused.code == 2
+        assert "d-about is another task's" in refused.said
+        assert hook.call({**payload, "task": PROMPT}).code == 0
+
+
 def test_a_gate_takes_each_forecast_for_one_dispatch_of_a_task(stage: Stage) -> None:
     prompt = "Gate me twice"
     task = f"task-{sha256(prompt.encode()).hexdigest()}"
     gate = stage.installed("g-repeats", mode="gate")
     payload = {**sample("claude/pre_tool_use.agent"), "tool_input": {"prompt": prompt}}
-    stage.seal(task)
+    stage.seal(task, task=prompt)
     assert not is_blocked(gate.call({**payload, "tool_use_id": "t-1"}))
     assert not is_blocked(gate.call({**payload, "tool_use_id": "t-1"}))
     again = {**payload, "tool_use_id": "t-2"}
@@ -313,7 +478,7 @@ def test_a_gate_takes_each_forecast_for_one_dispatch_of_a_task(stage: Stage) -> 
     assert f"{task}/2" in refused.said
     # However often it is tried, it is the second dispatch.
     assert f"{task}/2 " in gate.call({**payload, "tool_use_id": "t-3"}).said
-    stage.seal(f"{task}/2")
+    stage.seal(f"{task}/2", task=prompt)
     assert not is_blocked(gate.call(again))
 
 
@@ -487,6 +652,12 @@ TROUBLES: dict[str, Trouble] = {
         fault(-32000, "unknown-suite"), as_it_is, "it is unknown-suite"),
     "a daemon of another ledger": (
         result({"ledger": "f" * 64}), saying(ledger="a" * 64), "keeps ledger fff"),
+    "a daemon of another ledger, before a gate": (
+        result({"ledger": "f" * 64, "chains": {"native": "a" * 64}}),
+        saying(ledger="a" * 64, mode="gate"), "keeps ledger fff"),
+    "a daemon of no ledger, before a gate": (
+        result({"chains": {"native": "a" * 64}}),
+        saying(ledger="a" * 64, mode="gate"), "keeps ledger None"),
     "no socket": ("missing", saying(sockets=[]), "no socket"),
     "no key": (result({"ledger": None, "question_hash": "a" * 64}), as_it_is, "key file"),
     "no settings": ("missing", lambda hook: hook.file.unlink(), "is missing"),
@@ -502,6 +673,11 @@ TROUBLES: dict[str, Trouble] = {
     "settings with one socket for a list": (
         "missing", saying(sockets="a.sock"), "list of sockets"),
     "settings without time": ("missing", saying(deadline_ms=0), "deadline_ms"),
+    "settings with more than an hour": (
+        "missing", saying(deadline_ms=3_600_001), "from 1 to 3600000"),
+    "settings with more time than there is": (
+        "missing", saying(deadline_ms=10**30), "from 1 to 3600000"),
+    "settings with an hour": ("missing", saying(deadline_ms=3_600_000), "No such file"),
     "a memory that is damaged": (
         "missing", lambda hook: broken_file(hook.state / "runs"), "cannot be read"),
 }  # fmt: skip
@@ -590,7 +766,7 @@ def test_a_runtime_that_never_finishes_its_payload_meets_the_policy(
 def test_each_delivery_is_counted_by_what_became_of_it(stage: Stage) -> None:
     hook = stage.installed("counted")
     hook.call(dispatch("d-counted"))
-    hook.call(dispatch("d-counted", forecast=2))  # Known: its receipt comes again.
+    hook.call(dispatch("d-counted"))  # Known: its receipt comes again.
     hook.call(dispatch("d-counted-2", forecast=2))
     hook.call(sample("claude/subagent_stop"))
     hook.call(sample("claude/pre_tool_use.bash"))

@@ -30,7 +30,9 @@ START = {
 DISPATCH = {
     "ledger.daemon.hook_journal",
     "ledger.daemon.hook_forecast",
+    "ledger.daemon.hook_request",
     "ledger.daemon.hook_signing",
+    "ledger.daemon.hook_task",
     "ledger.daemon.hook_unit",
     "ledger.daemon.hook_wire",
 }

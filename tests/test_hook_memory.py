@@ -24,6 +24,8 @@ class Gate:
 
     def __init__(self, home: Path, sealed: list[str]) -> None:
         self.sealed = sealed
+        self.text_hash: str | None = None
+        self.status = "PENDING"
         self.asked: list[str] = []
         self.hook = Installation(
             home / "hook", sockets=[str(home / "s")], mode="gate", forecaster=""
@@ -34,7 +36,8 @@ class Gate:
         self.asked.append(asked["params"]["id"])
         known = asked["params"]["id"] in self.sealed
         found = {"chains": {"native": "a" * 64}} if known else {}
-        return result({"status": "PENDING", **found})(asked)
+        about = {"status": self.status, "text_hash": self.text_hash}
+        return result({**about, **found})(asked)
 
     def call(self, payload: Any, **fields: object) -> Answer:
         return self.hook.call({**payload, **fields})
@@ -88,9 +91,9 @@ def test_an_id_that_is_used_again_needs_a_forecast_of_its_own(
     assert gate.starts(first)
     assert not gate.starts(first, **changes)
     # What was let start is so still, however often it is delivered.
-    asked = len(gate.asked)
+    before = gate.asked[0]
     assert gate.starts(first)
-    assert len(gate.asked) == asked
+    assert gate.asked[-1] == before
 
 
 def test_the_same_again_after_its_end_needs_another_forecast(gate: Gate) -> None:
@@ -202,6 +205,95 @@ def test_a_key_that_is_a_task_s_hash_is_that_task_s(
     assert gate.starts(PIPER, dispatch_key=key) is may_start
     given_to = {**CLAUDE, "ledger": {"dispatch_key": key}}
     assert gate.starts(given_to) is may_start
+
+
+def hash_of(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+ENCRYPTED = {
+    **sample("codex/pre_tool_use.collaborationspawn_agent"),
+    "ledger": {"dispatch_key": "d-1"},
+}
+BARE = {"event": "pre_dispatch", "dispatch_key": "d-1"}
+# The text that a unit's question is about, a dispatch under it, and a word of the refusal.
+ABOUT: dict[str, tuple[str | None, Any, str]] = {
+    "the same text": (SEALED, PIPER, ""),
+    "no text": (None, PIPER, ""),
+    "another text": ("Count them", PIPER, "another task's"),
+    "a dispatch without a text": (SEALED, BARE, "has no task"),
+    "a dispatch without a text, and none asked about": (None, BARE, ""),
+    "a dispatch that says the hash": (
+        SEALED, {**BARE, "task_sha256": hash_of(SEALED)}, ""),
+    "a dispatch that says another hash": (
+        SEALED, {**BARE, "task_sha256": hash_of("Count them")}, "another task's"),
+    "a dispatch that says no hash": (
+        SEALED, {**BARE, "task_sha256": "unknown"}, "has no task"),
+    "a text and its hash": (SEALED, {**PIPER, "task_sha256": hash_of(SEALED)}, ""),
+    "a text and another's hash": (
+        "Count them", {**PIPER, "task_sha256": hash_of("Count them")},
+        "is not this task's"),
+    "a text and another's hash, and none asked about": (
+        None, {**PIPER, "task_sha256": hash_of("Count them")}, "is not this task's"),
+    "a text and no hash": (SEALED, {**PIPER, "task_sha256": "x"}, "is not this task's"),
+    "an encrypted text": (SEALED, ENCRYPTED, "another task's"),
+    "an encrypted text and its hash": (
+        SEALED,
+        {**ENCRYPTED, "ledger": {"dispatch_key": "d-1", "task_sha256": hash_of(SEALED)}},
+        ""),
+    "an encrypted text and another's hash": (
+        "Count them",
+        {**ENCRYPTED, "ledger": {"dispatch_key": "d-1", "task_sha256": hash_of(SEALED)}},
+        "another task's"),
+    "what only begins like an encrypted text": (
+        SEALED,
+        {**ENCRYPTED, "tool_input": {"message": "gAAAA Delete everything"},
+         "ledger": {"dispatch_key": "d-1", "task_sha256": hash_of(SEALED)}},
+        "is not this task's"),
+    "what another runtime would not encrypt": (
+        SEALED,
+        {**CLAUDE, "tool_input": {"prompt": "gAAAA..."},
+         "ledger": {"dispatch_key": "d-1", "task_sha256": hash_of(SEALED)}},
+        "is not this task's"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("about", "payload", "why"), ABOUT.values(), ids=ABOUT)
+def test_a_forecast_counts_for_the_text_that_it_is_about(
+    gate: Gate, about: str | None, payload: Any, why: str
+) -> None:
+    gate.text_hash = None if about is None else hash_of(about)
+    answer = gate.call(payload)
+    assert is_blocked(answer) is bool(why)
+    assert why in answer.said
+
+
+@pytest.mark.parametrize("more", ["", "/2"])
+def test_a_task_s_hash_for_a_key_needs_that_task_to_be_seen(
+    gate: Gate, more: str
+) -> None:
+    key = f"{task(SEALED)}{more}"
+    gate.sealed.append(key)
+    refused = gate.call(BARE, dispatch_key=key)
+    assert is_blocked(refused)
+    assert "say its text, or its task_sha256" in refused.said
+    other = hash_of("Count them")
+    assert not gate.starts(BARE, dispatch_key=key, task_sha256=other)
+    assert gate.starts(BARE, dispatch_key=key, task_sha256=hash_of(SEALED))
+
+
+def test_a_repeated_dispatch_is_looked_up_again(gate: Gate) -> None:
+    assert gate.starts(PIPER)
+    gate.status = "RESOLVED"
+    assert "has its outcome already (RESOLVED)" in gate.call(PIPER).said
+    gate.status = "PENDING"
+    gate.text_hash = hash_of("Count them")
+    assert "another task's" in gate.call(PIPER).said
+    gate.text_hash = None
+    gate.sealed.remove("d-1")
+    assert "No forecast is sealed" in gate.call(PIPER).said
+    gate.sealed.append("d-1")
+    assert gate.starts(PIPER)
 
 
 def test_a_key_under_which_nothing_started_is_free(gate: Gate) -> None:
