@@ -60,14 +60,19 @@ class Connections:
         journal: Journal,
         greeting: Mapping[str, object],
         turns: Turns,
+        is_quiet: Callable[[], bool],
     ) -> None:
-        """Take what a ping is answered with: who is sent away hears it too."""
+        """Take what a ping is answered with: who is sent away hears it too.
+
+        While `is_quiet`, nothing of who comes and goes is written to the journal.
+        """
         self.side = side
         self.limits = limits
         self.desk = desk
         self.journal = journal
         self.greeting = greeting
         self.turns = turns
+        self.is_quiet = is_quiet
         self.open: set[Connection] = set()
 
     def new(self) -> "Connection":
@@ -264,8 +269,11 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def _note(self, what: str, **facts: object) -> None:
-        side, peer = self._among.side, self._peer
-        self._among.journal.note(what, side=side, uid=peer.uid, pid=peer.pid, **facts)
+        among, peer = self._among, self._peer
+        if among.is_quiet():
+            among.journal.lost += 1
+            return
+        among.journal.note(what, side=among.side, uid=peer.uid, pid=peer.pid, **facts)
 
 
 def _peer(transport: asyncio.Transport) -> Peer:

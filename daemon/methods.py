@@ -55,6 +55,7 @@ from ledger.daemon.protocol import (
     result_line,
 )
 from ledger.daemon.sockets import AGENT, EVALUATOR
+from ledger.daemon.space import Space
 from ledger.errors import RefusedError
 from ledger.folder import Folder
 from ledger.signatures import SignaturesAhead
@@ -105,6 +106,7 @@ class Methods:
         committer: Committer,
         ahead: SignaturesAhead,
         openings: Openings,
+        space: Space,
         reads_max: int,
         describe: Callable[[str], dict[str, Any]],
         greet: Callable[[str], dict[str, Any]],
@@ -118,6 +120,7 @@ class Methods:
         self._committer = committer
         self._ahead = ahead
         self._openings = openings
+        self._space = space
         self._describe = describe
         self._greet = greet
         self._journal = journal
@@ -208,6 +211,7 @@ class Methods:
     # In the writer's thread.
 
     def _append(self, call: Call) -> Iterator[None]:
+        self._require_space(call)
         params = call.read(Append)
         waiting = self._committer
         is_ahead = is_checked_ahead(
@@ -223,7 +227,12 @@ class Methods:
         )
         self._submit(call, job, _appended)
 
+    def _require_space(self, call: Call) -> None:
+        if call.side == AGENT:
+            self._space.require(len(memoryview(call.params)))
+
     def _open_seal(self, call: Call) -> Iterator[None]:
+        self._require_space(call)
         params = call.read(OpenSeal)
         seals = yield from batch_in_slices(
             params.events,

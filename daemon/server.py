@@ -30,6 +30,7 @@ from ledger.daemon.methods import Methods
 from ledger.daemon.opening import Openings, read_issuers
 from ledger.daemon.settings import DaemonSettings, read_settings
 from ledger.daemon.sockets import AGENT
+from ledger.daemon.space import Space
 from ledger.daemon.systemd import Notifier, passed_sockets
 from ledger.daemon.tending import Tending
 from ledger.daemon.turns import SECONDS_AT_ONCE, Turns
@@ -145,6 +146,9 @@ class Daemon:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._committer = self._new_committer(loop)
+        self._space = Space(
+            self._folder, self._journal, lambda: self._committer.bytes_waiting
+        )
         self._methods = self._new_methods()
         self._committer.start()
         self._tending = Tending(
@@ -192,6 +196,7 @@ class Daemon:
             committer=self._committer,
             ahead=self._ahead,
             openings=self._openings,
+            space=self._space,
             reads_max=self._settings.limits.reads,
             describe=self._described,
             greet=self._greeting,
@@ -211,6 +216,8 @@ class Daemon:
             journal=self._journal,
             greeting=self._greeting(side),
             turns=turns,
+            # Who connects again and again is not to fill with notes what is left.
+            is_quiet=lambda: side == AGENT and self._space.is_low,
         )
         self._connections[side] = among
         # Not `create_unix_server`: newer versions of that remove the socket's file,
@@ -248,6 +255,7 @@ class Daemon:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
+            self._space.look()
             for among in self._connections.values():
                 among.sweep()
 
@@ -296,6 +304,7 @@ class Daemon:
             },
             "counts": msgspec.to_builtins(committer.counts),
             **self._tending.described(),
+            "disk_low": self._space.is_low,
             "journal_lines_lost": self._journal.lost,
         }
 

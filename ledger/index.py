@@ -245,7 +245,10 @@ class Index:
             self._database.execute("COMMIT")
         except apsw.Error as error:
             # The log may have more by now: what it has is found again by a replay.
-            msg = f"{self._database.filename} cannot be written ({error}): restart"
+            path, remedy = self._database.filename, "restart"
+            if isinstance(error, apsw.FullError):
+                remedy = f"free space on the disk of {path}, then start"
+            msg = f"{path} cannot be written ({error}): {remedy}"
             raise WriterStoppedError(msg) from error
         self._stored = self._stored or bool(self._changed)
         self._forget_changes()

@@ -35,6 +35,7 @@ DURABLE: dict[str, str | int] = {
 }
 _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
 _WAL_PAGES_MAX = 4_000
+_NOTHING_WRITTEN = "log.db failed and nothing was written"
 _BUSY_MILLISECONDS = 5_000
 
 
@@ -186,7 +187,7 @@ class Store:
             msg = f"another program holds {self._database.filename}: close it and try again"
             raise UsageError(msg) from None
         except apsw.Error as error:
-            raise _failed(error) from error
+            raise self._stopped(_NOTHING_WRITTEN, error) from error
 
     def known(self, event_id: bytes) -> Row | None:
         """Begin the transaction and return the entry of an event, or None.
@@ -198,7 +199,7 @@ class Store:
         try:
             return self.find(event_id)
         except apsw.Error as error:
-            raise _failed(error) from error
+            raise self._stopped(_NOTHING_WRITTEN, error) from error
 
     def roll_back(self) -> None:
         """End a transaction that wrote nothing."""
@@ -218,8 +219,8 @@ class Store:
             self._write(rows, head, kept)
             self._database.execute("COMMIT")
         except apsw.Error as error:
-            msg = f"whether the append reached the disk is unknown ({error}): restart"
-            raise WriterStoppedError(msg) from error
+            what = "whether the append reached the disk is unknown"
+            raise self._stopped(what, error) from error
 
     def _write(
         self, rows: Sequence[Row], head: Head, kept: Sequence[tuple[int, str]]
@@ -269,8 +270,14 @@ class Store:
         except apsw.BusyError:
             return  # A reader is at work; the next commit tries again.
         except apsw.Error as error:
-            msg = f"the log could not be checkpointed ({error}): restart"
-            raise WriterStoppedError(msg) from error
+            what = "the log could not be checkpointed"
+            raise self._stopped(what, error) from error
+
+    def _stopped(self, what: str, error: apsw.Error) -> WriterStoppedError:
+        remedy = "restart"
+        if isinstance(error, apsw.FullError):
+            remedy = f"free space on the disk of {self._database.filename}, then start"
+        return WriterStoppedError(f"{what} ({error}): {remedy}")
 
     def ask(self, query: str, values: Sequence[int] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield what a query finds: for an audit, which believes no column's type.
@@ -279,12 +286,6 @@ class Store:
         """
         with legible():
             yield from self._database.execute(query, values)
-
-
-def _failed(error: apsw.Error) -> WriterStoppedError:
-    return WriterStoppedError(
-        f"log.db failed ({error}), and nothing was written: restart"
-    )
 
 
 @contextmanager

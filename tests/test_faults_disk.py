@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ledger.daemon.protocol import STOPPED
+from ledger.daemon.protocol import BUSY, STOPPED
 from tests.served import SECONDS, Served, Talk, wire
 
 pytestmark = pytest.mark.skipif(
@@ -84,6 +85,9 @@ def test_a_disk_that_fills_up_stops_the_daemon_and_room_lets_the_next_go_on(
         first = talk.append(*ledger.shop.sealable(9_999))["receipts"]
         ballast = fill(disk)
         told = until_stopped(ledger, talk)
+    [reason] = [n["reason"] for n in ledger.notes() if n["event"] == "writer-stopped"]
+    assert f"free space on the disk of {ledger.folder.path}/" in reason
+    assert reason.endswith(", then start")
     # A full disk is still read, and what is acknowledged is all there.
     kept = [each["event_id"] for each in ledger.log()]
     assert kept[2 : 4 + len(told)] == [each["event_id"] for each in first] + told
@@ -97,6 +101,41 @@ def test_a_disk_that_fills_up_stops_the_daemon_and_room_lets_the_next_go_on(
     assert seqs[0] >= 4
     assert ledger.stop() == 0
     assert ledger.verify()["entries"] == len(ledger.log())
+
+
+@pytest.mark.usefixtures("disk")
+def test_agents_cannot_fill_a_disk_and_the_evaluator_goes_on(ledger: Served) -> None:
+    ledger.open_questions()
+    ledger.start()
+    told = []
+    with ledger.talk("agent") as agent, ledger.talk() as evaluator:
+        for number in count():
+            proposed = agent.ask(
+                "question", id=f"dispatch-{number}", text_hash="ab" * 32
+            )
+            large = msgspec.structs.replace(
+                ledger.shop.sealed(proposed["question_hash"], 50),
+                extensions={"x": {"y": "z" * 40_000}},
+            )
+            asked = {
+                "suite": proposed["suite"], "question": proposed["question"],
+                "events": wire(ledger.shop.signed(large)),
+            }  # fmt: skip
+            answer = agent.call("open_seal", **asked)
+            if "error" in answer:
+                break
+            told += answer["result"]["receipts"]
+        assert answer["error"]["code"] == BUSY
+        assert answer["error"]["data"]["code"] == "disk-low"
+        opened = ledger.shop.sealable(0)[0]
+        assert evaluator.append(opened)["receipts"][0]["seq"] == 2 + 2 * len(told)
+        assert evaluator.ask("status")["disk_low"]
+    assert ledger.stop() == 0
+    # What was kept is enough for a start, and for all that was answered.
+    ledger.start()
+    kept = {each["event_id"] for each in ledger.log()}
+    assert {each["event_id"] for each in told} <= kept
+    assert ledger.verify()["ok"]
 
 
 def test_on_a_disk_that_turned_read_only_nothing_is_served_and_all_is_read(

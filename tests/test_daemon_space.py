@@ -1,0 +1,122 @@
+"""Agents do not fill the ledger's disk: what is kept, and for whom."""
+
+import io
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ledger.clock import system_clock
+from ledger.daemon.journal import Journal
+from ledger.daemon.protocol import BUSY, FaultError
+from ledger.daemon.space import Space
+from ledger.folder import Folder
+
+MIB = 1024 * 1024
+
+
+class Disk:
+    """A disk of a stated size, as `statvfs` tells of it; its blocks have a KiB."""
+
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        total: int,
+        free: int,
+        folder: Path | None = None,
+    ) -> None:
+        self.total, self.free, self.looks, self.waiting = total, free, 0, 0
+        monkeypatch.setattr(os, "statvfs", self._found)
+        self._stream = io.StringIO()
+        self.space = Space(
+            Folder(folder or Path("/nowhere")),
+            Journal(self._stream, system_clock),
+            lambda: self.waiting,
+        )
+
+    def _found(self, _: Any) -> Any:
+        self.looks += 1
+        return SimpleNamespace(
+            f_frsize=1024, f_blocks=self.total // 1024, f_bavail=self.free // 1024
+        )
+
+    def refuses(self, size: int) -> bool:
+        try:
+            self.space.require(size)
+        except FaultError as fault:
+            self.fault = fault
+            return True
+        return False
+
+    def said(self) -> list[str]:
+        lines = self._stream.getvalue().splitlines()
+        return [json.loads(each)["event"] for each in lines]
+
+
+@pytest.mark.parametrize(
+    ("total", "kept"),
+    [(100_000 * MIB, 64 * MIB), (512 * MIB, 64 * MIB), (16 * MIB, 2 * MIB)],
+)
+def test_what_is_kept_of_a_disk_is_an_eighth_at_most(
+    monkeypatch: pytest.MonkeyPatch, total: int, kept: int
+) -> None:
+    disk = Disk(monkeypatch, total, kept + 4 * 1024)
+    assert not disk.refuses(1024)
+    assert disk.refuses(1025)
+    assert (disk.fault.code, disk.fault.data["code"]) == (BUSY, "disk-low")
+    assert disk.fault.data["retry_after_ms"] == 1_000
+    assert "have its operator free space" in disk.fault.message
+    disk.free = kept
+    disk.space.look()
+    assert not disk.refuses(0)
+    disk.free = kept - 1024
+    disk.space.look()
+    assert disk.refuses(0)
+
+
+def test_what_the_log_will_grow_by_is_kept_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "log.db-wal").write_bytes(b"\0" * MIB)
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + 4 * 1024, tmp_path)
+    assert not disk.refuses(1024)
+    assert disk.refuses(1025)
+
+
+def test_what_was_let_in_is_counted_until_the_next_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB)
+    assert not disk.refuses(128 * 1024)
+    assert not disk.refuses(128 * 1024)
+    assert disk.looks == 1
+    # Nothing is left of the count: the disk is asked, and has as much as before.
+    assert not disk.refuses(1)
+    assert disk.looks == 2
+    # What waits for the writer is on no disk yet.
+    disk.waiting = 256 * 1024
+    disk.space.look()
+    assert disk.refuses(1)
+
+
+def test_the_journal_says_once_that_room_is_low_and_that_it_was_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB)
+    assert disk.said() == []
+    disk.free = MIB
+    for _ in range(3):
+        disk.space.look()
+        assert disk.refuses(1)
+        assert disk.space.is_low
+    assert disk.said() == ["disk-low"]
+    disk.free = 4 * MIB - 1024
+    disk.space.look()
+    assert not disk.refuses(1)
+    assert disk.space.is_low
+    disk.free = 4 * MIB
+    disk.space.look()
+    assert disk.said() == ["disk-low", "disk-freed"]
