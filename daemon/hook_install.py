@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 10
 DEADLINE_MS = 5_000
 _CLAUDE_TOOLS = "^(Agent|Task)$"
 # Also those whose names are like theirs: `hook_events.may_dispatch`.
-_CODEX_TOOLS = "^(.*spawn_?agent.*|delegate.*|Agent)$"
+_CODEX_TOOLS = "^(.*[Ss]pawn_?[Aa]gent.*|[Dd]elegate.*|[Aa]gent|[Tt]ask|invoke_agent)$"
 _GATE = "PreToolUse"
 _BYTES_MAX = 16 * 1024 * 1024
 _NAME_DIGITS = 12

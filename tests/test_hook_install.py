@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.daemon.hook_disabled import disabling
+from ledger.daemon.hook_events import may_dispatch
 from ledger.daemon.hook_install import RUNTIMES
 from ledger.daemon.hook_settings import count, read_settings
 from tests.console import Console, Shown
@@ -105,7 +106,8 @@ def test_claude_s_matchers_are_those_of_its_documents(desk: Desk) -> None:
     ("tool", "is_matched"),
     {"spawn_agent": True, "collaborationspawn_agent": True, "Agent": True,
      "spawn_agents_on_csv": True, "delegate_task": True, "delegate": True,
-     "shell": False, "redelegate": False, "Agents": False}.items(),
+     "spawnAgent": True, "DelegateTask": True, "invoke_agent": True, "task": True,
+     "shell": False, "redelegate": False, "Agents": False, "update_task": False}.items(),
 )  # fmt: skip
 def test_codex_s_matcher_knows_the_tool_under_each_name(
     desk: Desk, tool: str, *, is_matched: bool
@@ -113,6 +115,8 @@ def test_codex_s_matcher_knows_the_tool_under_each_name(
     desk.install("codex")
     [group] = desk.read()["hooks"]["PreToolUse"]
     assert bool(re.search(group["matcher"], tool)) is is_matched
+    # What is not handed to the hook it cannot doubt.
+    assert may_dispatch(tool) is is_matched
 
 
 @pytest.mark.parametrize("runtime", EVENTS)
