@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ledger.projections.board_units import RESOLVED
+from ledger.projections.board_units import PENDING, RESOLVED
 from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
-from ledger.projections.counts import Counts, vectors_in
+from ledger.projections.columns import NEVER
+from ledger.projections.counts import Counts, overdue, vectors_in
 from ledger.projections.looks import look
 from ledger.projections.parts import HORIZON, SPLIT, Part
 from ledger.projections.sample import Sample
@@ -39,8 +40,8 @@ LABELS = {
     "of at least one",
     "unsettled": "more units lack an outcome (overdue, censored, canceled, void or "
     "invalid) than `coverage.minimum` allows",
-    "awaiting": "outcomes are still to come, and more units have none yet than "
-    "`coverage.minimum` allows: those that came early may be of a kind",
+    "awaiting": "outcomes are still to come of more units than `coverage.minimum` allows, "
+    "and of more than that came out of turn: those that came early may be of a kind",
     "withheld": "a resolved unit has a hidden vector that nobody opened: what is opened "
     "may be chosen by its outcome",
     "small_sample": "fewer scored units than `statistics.min_slice`",
@@ -113,7 +114,7 @@ def labels(
         "lax_gates": _is_lax(manifest),
         # Of no units nothing can be said.
         "under_covered": covered["of"] > 0 and not covered["is_met"],
-        **_outcomes(manifest, counts),
+        **_outcomes(about, counts),
         "withheld": _is_withheld(about),
         **small,
     }
@@ -153,20 +154,35 @@ def _largest(about: Sample) -> int:
     return int(np.bincount(codes).max()) if len(codes) else 0
 
 
-def _outcomes(manifest: SuiteManifest, counts: Counts) -> dict[str, bool]:
+def _outcomes(about: Sample, counts: Counts) -> dict[str, bool]:
     """Return whether outcomes are lacking, for good or so far, of too many units.
 
     Which ones lack is nobody's chance: work that goes badly takes longer, and whoever
-    resolves may leave out what went wrong.
+    resolves may leave out what went wrong. Where outcomes come in the order in which
+    they are due, those that are still to come are merely of younger units.
     """
-    allowed = (1 - Fraction(manifest.coverage.minimum)) * counts["units"]
+    share = 1 - Fraction(about.board.suite.manifest.coverage.minimum)
+    allowed = share * counts["units"]
     missing = counts["overdue"] + counts["censored"] + counts["canceled"]
     lacking = missing + counts["void"] + counts["invalid"]
     pending = counts["pending"]
     return {
         "unsettled": lacking > allowed,
-        "awaiting": pending > 0 and lacking + pending > allowed,
+        "awaiting": pending > 0
+        and lacking + pending > allowed
+        and _out_of_turn(about) > share * counts["scored"],
     }
+
+
+def _out_of_turn(about: Sample) -> int:
+    """Return how many scored units are due no earlier than one that is pending.
+
+    Of what was due before, there is no outcome that could still be held back.
+    """
+    units, rows = about.board.units, about.declared
+    is_pending = (units.status[rows] == PENDING) & ~overdue(about)
+    first = units.resolve_by_us[rows[is_pending]].min(initial=NEVER)
+    return int(np.count_nonzero(units.resolve_by_us[about.scored] >= first))
 
 
 def _is_withheld(about: Sample) -> bool:

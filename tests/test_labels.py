@@ -68,6 +68,41 @@ def test_a_row_whose_outcomes_lack_says_so(
     assert labelled(history, "awaiting") is is_awaiting
 
 
+@pytest.mark.parametrize(
+    ("out_of_turn", "is_awaiting"), [(0, False), (1, False), (2, True)]
+)
+def test_younger_units_are_awaited_once_too_many_of_them_came_out_of_turn(
+    out_of_turn: int, *, is_awaiting: bool
+) -> None:
+    history = History()
+    older = asked(history, 19)
+    history.wait(hours=1)
+    younger = [history.question(f"younger-{at}") for at in range(4)]
+    for question in younger:
+        history.seal(question)
+    history.wait(hours=3)
+    for question in [*older, *younger[:out_of_turn]]:
+        history.resolve(question)
+    assert labelled(history, "awaiting") is is_awaiting
+
+
+@pytest.mark.parametrize("are_resolved_by", ["earlier", "later"])
+def test_an_outcome_is_out_of_turn_where_one_that_is_due_no_later_is_to_come(
+    are_resolved_by: str,
+) -> None:
+    history = History()
+    made = asked(history, 8)
+    history.wait(hours=1)
+    later = history.question("later")
+    history.seal(later)
+    history.wait(hours=3)
+    pending = later if are_resolved_by == "earlier" else made[0]
+    for question in [*made, later]:
+        if question is not pending:
+            history.resolve(question)
+    assert labelled(history, "awaiting") is (are_resolved_by == "later")
+
+
 @pytest.mark.parametrize(("microseconds", "is_overdue"), [(0, False), (1, True)])
 def test_what_is_overdue_is_awaited_no_longer(
     microseconds: int, *, is_overdue: bool
