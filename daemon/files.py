@@ -23,11 +23,18 @@ def make_room(connections: int) -> None:
     needed = _OWN + 2 * len(SIDES) * connections
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
-        msg = (
-            f"{connections} connections take {needed} open files, and this process may "
-            f"have {hard}: lower `connections` in daemon.toml, or raise the limit "
-            "(`ulimit -n`, LimitNOFILE)"
-        )
-        raise UsageError(msg)
+        raise _too_many(connections, needed, f"{hard}")
     if soft != resource.RLIM_INFINITY and soft < needed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+        except (ValueError, OSError, OverflowError):
+            # Beyond what the kernel gives to any process.
+            raise _too_many(connections, needed, "fewer") from None
+
+
+def _too_many(connections: int, needed: int, allowed: str) -> UsageError:
+    return UsageError(
+        f"{connections} connections take {needed} open files, and this process may "
+        f"have {allowed}: lower `connections` in daemon.toml, or raise the limit "
+        "(`ulimit -n`, LimitNOFILE)"
+    )

@@ -23,6 +23,8 @@ from ledger.folder import Folder
 
 _BACKLOG = 1_024
 _CONNECT_SECONDS = 5
+# One more means to the system that the group is to stay as it is.
+_GROUP_MAX, _DIGITS_MAX = 2**32 - 2, 10
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +76,17 @@ def _path(
 
 def _group(name: str) -> int:
     if name.isdecimal():
+        if len(name) > _DIGITS_MAX or int(name) > _GROUP_MAX:
+            msg = (
+                f"agent_group in daemon.toml is {name[:40]}, and a group's number is at "
+                f"most {_GROUP_MAX}: write the name or the number of a group"
+            )
+            raise UsageError(msg)
         return int(name)
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:
-        msg = f"agent_group in daemon.toml is {name!r}, and there is no such group here"
+        msg = f"agent_group in daemon.toml is {name[:40]!r}, and there is no such group here"
         raise UsageError(msg) from None
 
 
@@ -150,8 +158,21 @@ def _require_closed(folder: Path, mode: int) -> None:
         raise UsageError(msg)
     if stat.S_IMODE(found.st_mode) & ~mode & 0o077:
         had = f"{stat.S_IMODE(found.st_mode):04o}"
-        msg = f"{folder} has mode {had}, which opens it to others: chmod {mode:o} {folder}"
+        remedy = f"chmod {mode:o} {folder}"
+        if _is_shared(folder):
+            remedy = (
+                "name a folder in daemon.toml that holds nothing else, such as "
+                f"{folder / 'sealed-ledger'}"
+            )
+        msg = f"{folder} has mode {had}, which opens it to others: {remedy}"
         raise UsageError(msg)
+
+
+def _is_shared(folder: Path) -> bool:
+    """Tell whether a folder holds what is neither a socket nor a ledger's."""
+    if Folder(folder).settings_file.exists():
+        return False
+    return any(not stat.S_ISSOCK(each.lstat().st_mode) for each in folder.iterdir())
 
 
 def _clear(path: Path) -> None:

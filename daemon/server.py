@@ -151,6 +151,18 @@ class Daemon:
         )
         self._methods = self._new_methods()
         self._committer.start()
+        try:
+            await self._serve(listenings, notifier)
+        finally:
+            # Whatever it was: who waits for the writer's thread would wait for ever.
+            self._committer.finish()
+            self._methods.close()
+        return self._exit_code
+
+    async def _serve(
+        self, listenings: dict[str, Listening], notifier: Notifier
+    ) -> None:
+        loop = asyncio.get_running_loop()
         self._tending = Tending(
             self._folder, self._pins, self._committer, self._journal
         )
@@ -173,9 +185,6 @@ class Daemon:
         await self._drain()
         for each in rounds:
             each.cancel()
-        self._committer.finish()
-        self._methods.close()
-        return self._exit_code
 
     def _new_committer(self, loop: asyncio.AbstractEventLoop) -> Committer:
         limits = self._settings.limits

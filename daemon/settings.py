@@ -14,10 +14,15 @@ from msgspec import Meta
 from ledger.durable import read_regular
 from ledger.errors import UsageError
 from ledger.folder import Folder
-from ledger.grammar import Hex, Key, Text
+from ledger.grammar import Hex, Key
 
 FILE = "daemon.toml"
-_Positive = Annotated[int, Meta(ge=1, le=2**31)]
+_LETTERS_MAX = 4_096  # as many as the bytes of the longest path
+_Positive = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+# Names, and files and folders: none of them has a zero byte.
+_Text = Annotated[
+    str, Meta(min_length=1, max_length=_LETTERS_MAX, pattern=r"\A[^\x00]*\Z")
+]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,9 +36,9 @@ class Sockets(Part, frozen=True, kw_only=True):
     agent that is another user needs a folder outside of it, and a group.
     """
 
-    agent_folder: Text | None = None
-    agent_group: Text | None = None  # a name or a number
-    evaluator_folder: Text | None = None
+    agent_folder: _Text | None = None
+    agent_group: _Text | None = None  # a name or a number
+    evaluator_folder: _Text | None = None
 
 
 class Limits(Part, frozen=True, kw_only=True):
@@ -55,17 +60,17 @@ class Opening(Part, frozen=True, kw_only=True):
     say: `target` and `cluster` where they are given, and every tag but `agent_tags`.
     """
 
-    suite: Text
-    template: Text
-    horizon: Text
-    issuer: Text
-    key: Text | None = None  # a file; default: keys/ISSUER.key in the ledger's folder
+    suite: _Text
+    template: _Text
+    horizon: _Text
+    issuer: _Text
+    key: _Text | None = None  # a file; default: keys/ISSUER.key in the ledger's folder
     cutoff_seconds: _Positive
     resolve_seconds: _Positive
     acceptance_hash: Hex | None = None
-    source: Text | None = None
-    target: Text | None = None
-    cluster: Text | None = None
+    source: _Text | None = None
+    target: _Text | None = None
+    cluster: _Text | None = None
     tags: dict[Key, str] = {}
     agent_tags: tuple[Key, ...] = ()
 
@@ -76,7 +81,7 @@ class Watch(Part, frozen=True, kw_only=True):
     A folder that is no absolute path begins at the ledger's folder.
     """
 
-    folders: tuple[Text, ...] = ()
+    folders: tuple[_Text, ...] = ()
 
 
 class DaemonSettings(Part, frozen=True, kw_only=True):

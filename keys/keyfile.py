@@ -41,7 +41,7 @@ def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
         reason = getattr(error, "strerror", None) or error
         msg = f"the key file {path} cannot be read: {reason}"
         raise UsageError(msg) from error
-    if mode & _OTHERS:
+    if stat.S_ISREG(mode) and mode & _OTHERS:
         msg = (
             f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
         )

@@ -9,20 +9,27 @@ import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from ledger.checkpoint import parse_checkpoint, parse_proof, split_note
+from ledger.daemon.files import make_room
+from ledger.daemon.listening import places
+from ledger.daemon.opening import read_issuers
 from ledger.daemon.protocol import (
     BUSY,
     INVALID_REQUEST,
     LINE_BYTES_MAX,
     STOPPED,
 )
+from ledger.daemon.settings import read_settings
+from ledger.daemon.watch import PinWatch
 from ledger.entry import entry_bytes, leaf_hash
+from ledger.errors import UsageError
 from ledger.merkle import root_from_inclusion
-from tests.served import SECONDS, SIDES, Served, Talk, served, until, wire
+from tests.served import PROGRAM, SECONDS, SIDES, Served, Talk, served, until, wire
 
 
 @pytest.fixture
@@ -322,6 +329,104 @@ def test_settings_that_are_unfit_are_refused_before_anything_is_served(
     assert done.returncode == 2
     assert said in done.stderr
     assert not ledger.socket().exists()
+
+
+ODD_VALUES = (
+    '""', '"\\u0000"', '"a\\u0000b"', '"' + "x" * 5_000 + '"', '"/"', '"."', '".."',
+    '"../../../../.."', '"/dev/null"', '"/proc/self/mem"', '"\\ud7ff\\U0010ffff"', '"\\n"',
+    '"-1"', '"4294967295"', '"99999999999999"', '"' + "9" * 4_000 + '"', '"\u0661\u0662"',
+    "0", "-1", "2147483647", "2147483648", "99999999999999999999", "1.5", "inf", "nan",
+    "true", "[]", "{}", '["\\u0000"]', '[""]', '["/dev/null"]', '["' + "y/" * 3_000 + '"]',
+    "1979-05-27", "[" * 60 + "]" * 60,
+)  # fmt: skip
+PLACES = (
+    "[sockets]\nagent_folder", "[sockets]\nagent_group", "[sockets]\nevaluator_folder",
+    "[limits]\nconnections", "[limits]\nqueue_mib", "[limits]\nslow_seconds",
+    "[watch]\nfolders",
+    *(f"[openings.0]\n{name}" for name in ("suite", "issuer", "key", "tags")),
+)  # fmt: skip
+
+
+def unfit_settings() -> Iterator[str]:
+    for place, value in product(PLACES, ODD_VALUES):
+        if place.startswith("[openings"):
+            name = place.partition("\n")[2]
+            sound = "".join(
+                f"{line}\n"
+                for line in opening().splitlines()
+                if not line.startswith(f"{name} ")
+            )
+            yield f"{sound}{name} = {value}\n"
+        else:
+            yield f"{place} = {value}\n"
+    yield from ("\0", "x = 1", "[[openings]]", "openings = 1", "[limits]\n[limits]")
+
+
+def test_no_settings_end_in_anything_but_a_sentence(
+    ledger: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `daemon run` does before it serves: only where a sentence says why it stops."""
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
+    folder, environment = ledger.folder, {"XDG_RUNTIME_DIR": "/run/user/7"}
+    said, fit = [], 0
+    for text in unfit_settings():
+        ledger.configure(text)
+        try:
+            settings = read_settings(folder)
+            make_room(settings.limits.connections)
+            read_issuers(settings.openings, folder)
+            found = places(folder, settings.sockets, environment)
+            watched = PinWatch([folder.path / each for each in settings.watch.folders])
+            watched.places({})
+            watched.look({})
+            assert watched.missing() or found
+        except UsageError as error:
+            said.append(str(error))
+        else:
+            fit += 1
+    assert len(said) > 300
+    assert [
+        each for each in said if "daemon.toml" not in each and "key" not in each
+    ] == []
+    assert [each for each in said if "chmod" in each] == []
+    assert fit > 20
+
+
+SERVED_NOT: dict[str, str] = {
+    "a folder with a zero byte": '[watch]\nfolders = ["\\u0000"]\n',
+    "a group beyond all numbers": '[sockets]\nagent_group = "99999999999999"\n',
+    "a folder that is everybody's": '[sockets]\nagent_folder = "/tmp"\n',
+    "a folder that is the system's": '[sockets]\nagent_folder = "/proc/self"\n',
+}
+
+
+@pytest.mark.parametrize("text", SERVED_NOT.values(), ids=SERVED_NOT)
+def test_what_no_daemon_can_serve_by_ends_it_with_a_sentence(
+    ledger: Served, text: str
+) -> None:
+    ledger.configure(text)
+    done = ledger.command("daemon", "run")
+    assert done.returncode == 2, done.stderr
+    [line] = done.stderr.splitlines()
+    assert json.loads(line)["event"] == "failed"
+    assert "chmod" not in line
+
+
+def test_a_fault_before_anybody_is_served_ends_the_daemon_and_frees_the_lock(
+    ledger: Served,
+) -> None:
+    """The thread that writes is at work by then, and would keep the process alive."""
+    broken = (
+        "from ledger.daemon.tending import Tending\n"
+        "def begin(self): raise ZeroDivisionError\n"
+        f"Tending.begin = begin\n{PROGRAM[2]}"
+    )
+    ledger.program = (*PROGRAM[:2], broken)
+    process = ledger.begin()
+    assert process.wait(SECONDS) == 1
+    assert "ZeroDivisionError" in ledger.journal.read_text()
+    ledger.program = PROGRAM
+    ledger.start()
 
 
 def test_each_line_of_the_journal_is_json_and_none_holds_a_key(daemon: Served) -> None:
