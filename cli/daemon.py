@@ -1,6 +1,7 @@
 """`ledger daemon`: run, start and stop the process that writes for everybody."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,17 @@ _TICK_SECONDS = 0.02
 _JOURNAL = "daemon.log"
 _PROGRAM = (sys.executable, "-c", "from ledger.cli.main import main; main()")
 
+_LEAST_BYTES = 65_536  # Without so many free, not even a journal says what is wrong.
+
 app = group()
+
+
+class _Failed(msgspec.Struct, tag_field="event", tag="failed"):
+    """The journal's line of a daemon that could not be started."""
+
+    message: str
+
+
 Socket = Annotated[
     str | None,
     typer.Option(
@@ -133,10 +144,7 @@ def start(
     sockets = sockets_of(folder, None, os.environ)
     running = _answer(folder, sockets)
     if running is not None:
-        msg = (
-            f"the daemon of {folder.path} runs already, as process {running[1]['pid']}"
-        )
-        raise UsageError(msg)
+        raise _runs_already(folder, running)
     path = folder.path / _JOURNAL
     require_no_pipe(path)
     with _journal_file(path) as journal:
@@ -151,8 +159,12 @@ def start(
         )
     for _ in _ticks(timeout):
         if child.poll() is not None:
-            msg = f"the daemon ended with {child.returncode}: {_last_words(path, begins_at)}"
-            raise UsageError(msg)
+            _require_no_rival(folder, sockets)
+            said = _last_words(path, begins_at)
+            msg = f"the daemon ended with {child.returncode}: {said}"
+            if child.returncode == failure.REFUSED:
+                raise UsageError(msg)
+            raise UncheckableError(msg)
         running = _answer(folder, sockets)
         if running is not None and running[1]["pid"] == child.pid:
             _print({"pid": child.pid, "socket": running[0]}, as_json=as_json)
@@ -266,6 +278,21 @@ def _answer(folder: Folder, sockets: list[str]) -> tuple[str, Mapping[str, Any]]
         return None
 
 
+def _runs_already(folder: Folder, running: tuple[str, Mapping[str, Any]]) -> UsageError:
+    pid = running[1]["pid"]
+    return UsageError(f"the daemon of {folder.path} runs already, as process {pid}")
+
+
+def _require_no_rival(folder: Folder, sockets: list[str]) -> None:
+    """Raise `UsageError` where another daemon took the lock, once that one answers."""
+    for _ in _ticks(_ANSWER_SECONDS):
+        if lock_holder(folder.lock) is None:
+            return
+        running = _answer(folder, sockets)
+        if running is not None:
+            raise _runs_already(folder, running)
+
+
 def _is_gone(folder: Folder, pid: int, *, is_known: bool) -> bool:
     """Tell whether a process has let the ledger go.
 
@@ -287,11 +314,14 @@ def _ticks(seconds: int) -> Iterator[None]:
 
 def _last_words(path: Path, begins_at: int) -> str:
     """Return why a process ended, from what it wrote to the journal from there on."""
-    lines = path.read_bytes()[begins_at:].splitlines()
-    try:
-        return str(msgspec.json.decode(lines[-1])["message"])
-    except (IndexError, KeyError, TypeError, msgspec.DecodeError):
-        return f"see {path}"
+    for line in reversed(path.read_bytes()[begins_at:].splitlines()):
+        try:
+            return str(msgspec.json.decode(line, type=_Failed).message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # Another daemon's line, or a traceback's.
+    if shutil.disk_usage(path.parent).free < _LEAST_BYTES:
+        return f"free space on the disk of {path.parent}, then start"
+    return f"see {path}"
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:

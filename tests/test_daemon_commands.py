@@ -2,7 +2,11 @@
 
 import json
 import os
+import shutil
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,6 +160,61 @@ def test_a_status_that_fails_after_the_greeting_is_3_and_a_sentence() -> None:
             shown = console.here("daemon", "status")
     assert shown.code == 3
     assert "internal-error" in shown.stderr
+
+
+FAILED = '{"event":"failed","code":"c","message":"why it failed"}'
+NOTED = '{"event":"connected","side":"agent"}'
+ENDED: dict[str, tuple[int, str, int, str]] = {
+    "a log that contradicts itself": (1, FAILED, 3, "ended with 1: why it failed"),
+    "a wrong setting": (2, FAILED, 2, "ended with 2: why it failed"),
+    "what could not be checked": (3, FAILED, 3, "ended with 3: why it failed"),
+    "a signal's number": (143, FAILED, 3, "ended with 143: why it failed"),
+    "another's line after its own": (2, f"{FAILED}\n{NOTED}", 2, "2: why it failed"),
+    "a traceback": (1, f"{NOTED}\nTraceback\nboom", 3, "ended with 1: see "),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "journal", "exits", "said"), ENDED.values(), ids=ENDED
+)
+def test_a_start_that_fails_says_why_and_exits_by_what_is_known(
+    monkeypatch: pytest.MonkeyPatch, code: int, journal: str, exits: int, said: str
+) -> None:
+    script = f"import sys; print({journal!r}, file=sys.stderr); sys.exit({code})"
+    monkeypatch.setattr(daemon_commands, "_PROGRAM", (sys.executable, "-c", script))
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        shown = console.here("daemon", "start")
+    assert shown.code == exits
+    assert said in shown.stderr
+
+
+def test_a_start_that_fails_on_a_full_disk_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = "import sys; sys.exit(1)"
+    monkeypatch.setattr(daemon_commands, "_PROGRAM", (sys.executable, "-c", script))
+    with served() as found:
+        console = Console(found.home)
+        console.ledger = found.folder.path
+        for free, said in ((65_535, "free space on the disk of"), (65_536, "see ")):
+            usage = SimpleNamespace(free=free)
+            monkeypatch.setattr(shutil, "disk_usage", lambda _, found=usage: found)
+            assert f"ended with 1: {said}" in console.here("daemon", "start").stderr
+
+
+def test_of_starts_at_once_one_starts_and_the_others_name_its_process() -> None:
+    with served() as found, ThreadPoolExecutor() as pool:
+        starts = [pool.submit(found.command, "daemon", "start") for _ in range(4)]
+        done = [each.result() for each in starts]
+        [won] = [each for each in done if each.returncode == 0]
+        pid = won.stdout.split()[1]
+        for each in done:
+            if each is not won:
+                assert each.returncode == 2, each.stderr
+                assert f"runs already, as process {pid}" in each.stderr
+        assert found.command("daemon", "stop").returncode == 0
 
 
 def test_without_a_daemon_a_command_takes_the_lock_itself(daemon: Served) -> None:
