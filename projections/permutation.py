@@ -29,20 +29,21 @@ _DROPPED = -1
 
 
 class Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """One row a forecast unit: where it stands, and what its forecast says.
+    """One row a scored unit: where it stands, and what its forecast says.
 
-    `stratum`, `target` and `slot` are codes; units of a stratum have the same answers.
-    `scores` has the shape (rows, answers): what the row's forecast scores if that
-    answer happens, in picobits, clipped. `outcome` is the answer that did happen, or
-    -1: the forecast of a unit that is not scored can still stand in for another one.
+    `stratum`, `target` and `position` are codes; units of a stratum have the same
+    answers, no two of its target the same position. `scores` has the shape (rows,
+    answers): what the row's forecast scores if that answer happens, in picobits,
+    clipped. `outcome` is the answer that did happen. A unit that is not scored is no
+    row: what was said of it costs nobody anything, and so stands in for no other.
     `targets_of` has a number for each code of a stratum: how many targets it has, those
-    of which nothing was forecast included.
+    of which nothing is scored included.
     """
 
     stratum: Integers
     targets_of: Integers
     target: Integers
-    slot: Integers
+    position: Integers
     scores: Integers
     outcome: Integers
 
@@ -50,8 +51,8 @@ class Rows(msgspec.Struct, frozen=True, kw_only=True):
 class Stratum(msgspec.Struct, frozen=True, kw_only=True):
     """Targets that may stand in for one another, at positions that all of them have.
 
-    `scores` has the shape (positions, targets, answers), and a last answer that scores
-    nothing, which is the outcome -1; `outcomes` has the shape (positions, targets).
+    `scores` has the shape (positions, targets, answers), `outcomes` that of (positions,
+    targets).
     """
 
     name: str
@@ -108,9 +109,9 @@ class Stratum(msgspec.Struct, frozen=True, kw_only=True):
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """What can be permuted, and what had to be left out.
 
-    `kept` are the scored rows at positions where forecasts are exchanged, those of so
-    many targets. Scored rows that were dropped, as no full panel has them, are
-    `unpartnered`, those of strata that have a single target are `alone`.
+    `kept` are the rows at positions where forecasts are exchanged, those of so many
+    targets. Rows that were dropped, as no full panel has them, are `unpartnered`, those
+    of strata that have a single target are `alone`.
     """
 
     strata: list[Stratum]
@@ -124,33 +125,25 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 def matched(rows: Rows, names: Sequence[str]) -> Matched:
     """Return the strata in which forecasts can be exchanged; `names` are the strata's.
 
-    A position is a slot; where a target has several rows in a slot, the first of them
-    by the order of units is matched with the first ones of other targets, and so on.
     Of each stratum the rows of a full panel are kept, in which every target that is
-    left has a forecast at every position that is left.
+    left has a row at every position that is left.
     """
     largest = max(int(rows.scores.max(initial=0)), -int(rows.scores.min(initial=0)))
     fits = largest * len(rows.scores) <= _LARGEST
-    scores: Scores = np.pad(rows.scores, ((0, 0), (0, 1)))
-    if not fits:
-        scores = scores.astype(np.object_)
-    is_scored = rows.outcome >= 0
-    nth = _nth_of_equals(rows)
+    scores: Scores = rows.scores if fits else rows.scores.astype(np.object_)
     strata, used, alone, strata_alone = [], [np.arange(0)], 0, 0
     codes, starts = np.unique(np.sort(rows.stratum), return_index=True)
     by_stratum = np.split(np.argsort(rows.stratum, kind="stable"), starts[1:])
     for code, inside in zip(codes.tolist(), by_stratum, strict=False):
         if rows.targets_of[code] < _PARTNERS:
-            rows_alone = int(np.count_nonzero(is_scored[inside]))
-            alone, strata_alone = alone + rows_alone, strata_alone + (rows_alone > 0)
+            alone, strata_alone = alone + len(inside), strata_alone + 1
             continue
         target = np.unique(rows.target[inside], return_inverse=True)[1]
-        place = rows.slot[inside] * (int(nth.max()) + 1) + nth[inside]
-        position = np.unique(place, return_inverse=True)[1]
+        position = np.unique(rows.position[inside], return_inverse=True)[1]
         whole, targets = full_panel(target, position)
         # By position, and there by target.
         ordered = inside[whole][np.lexsort((target[whole], position[whole]))]
-        if targets >= _PARTNERS and is_scored[ordered].any():
+        if targets >= _PARTNERS and len(ordered):
             table = ordered.reshape(-1, targets)
             used.append(ordered)
             strata.append(
@@ -160,13 +153,12 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
                     outcomes=rows.outcome[table],
                 ).gathered()
             )
-    exchanged = np.sort(np.concatenate(used))
-    kept = exchanged[is_scored[exchanged]]
+    kept = np.sort(np.concatenate(used))
     return Matched(
         strata=strata,
         kept=kept,
-        targets=len(np.unique(rows.target[exchanged])),
-        unpartnered=int(np.count_nonzero(is_scored)) - alone - len(kept),
+        targets=len(np.unique(rows.target[kept])),
+        unpartnered=len(rows.outcome) - alone - len(kept),
         alone=alone,
         strata_alone=strata_alone,
     )
@@ -179,8 +171,7 @@ def full_panel(target: Integers, position: Integers) -> tuple[Flags, int]:
     two are alike. Until every target that is left has a row at every position that is
     left, one is dropped: a position at which fewer than two of these targets have a
     row, or else the target or position of which the greatest share is missing; of
-    equals a position before a target, and of these the last. What happened is not
-    looked at, so that nobody gains by it.
+    equals a position before a target, and of these the last. No outcome is looked at.
     """
     lines = (_Lines(position, target), _Lines(target, position))
     rows = len(target)
@@ -233,17 +224,3 @@ class _Lines:
         """Tell of each line whether it is left."""
         left: Flags = np.array(self._rows, dtype=np.int64) != _DROPPED
         return left
-
-
-def _nth_of_equals(rows: Rows) -> Integers:
-    """Return for each row how many of its target precede it in stratum and slot."""
-    keys = (rows.slot, rows.target, rows.stratum)
-    order = np.lexsort(keys)
-    places = np.arange(len(order))
-    starts = np.ones(len(order), dtype=np.bool_)
-    starts[1:] = False
-    for key in keys:
-        starts[1:] |= key[order][1:] != key[order][:-1]
-    nth = np.empty(len(order), dtype=np.int64)
-    nth[order] = places - np.maximum.accumulate(np.where(starts, places, 0))
-    return nth

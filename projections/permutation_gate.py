@@ -29,7 +29,7 @@ COLLAPSES, SURVIVES = "collapses", "survives"
 # have more.
 ALL_MAX = 10_000
 _TARGETS_TOO_MANY = 8
-# Of the scored rows that have others to exchange with, so many are kept, or the gate
+# Of the rows that have others to exchange with, so many are kept, or the gate
 # would speak for those that are not.
 KEPT_LEAST = Fraction(1, 2)
 
@@ -102,8 +102,7 @@ def specificity(
 ) -> Specificity:
     """Return the gate's decision: `collapses`, `survives` or `insufficient`.
 
-    `baseline` is what the baseline scores on each row's own outcome, in picobits, and
-    is not read where a row is not scored;
+    `baseline` is what the baseline scores on each row's own outcome, in picobits;
     `names` are those of the strata, by their codes. Fewer than two targets that can be
     exchanged, too few permutations for any p-value to reach alpha, or draws that all
     leave some target its own forecasts, are insufficient; and so is a gate that keeps
@@ -145,7 +144,7 @@ def specificity(
 
 
 def speaks_for_all(found: Matched) -> bool:
-    """Tell whether enough scored rows are kept to speak for those that were dropped."""
+    """Tell whether enough rows are kept to speak for those that were dropped."""
     return len(found.kept) >= KEPT_LEAST * (len(found.kept) + found.unpartnered)
 
 

@@ -2,8 +2,10 @@
 
 Strata are what the suite declares, and units with the very same answers. The slots of
 questions are the positions at which targets are matched, where the suite declares
-`slot`; otherwise a target's units are matched in the order of their names. Of units
-without an outcome, such as void ones, the forecasts can still stand in for others.
+`slot`; otherwise a target's units are matched in the order of their names. Only scored
+units take part: a forecast that costs nothing, as that of a void, open or training
+unit, could be made to look wrong for others. Places are counted over all declared
+units, so that one that is not scored leaves a gap and moves no other.
 """
 
 from fractions import Fraction
@@ -58,9 +60,8 @@ def permuted(on: Ground, baseline: str, root_seed: bytes) -> Permuted:
     draws = on.sample.board.suite.manifest.statistics.permutations
     if on.target.size * draws > WORDS_MAX:
         return Permuted(None, TOO_MANY_TARGETS)
-    at = _forecast(on)
-    rows, names = _rows(on, at)
-    own = theirs.picobits_clipped[at]
+    rows, names = _rows(on)
+    own = on.of(theirs.picobits_clipped)
     seed, gate = row_seed(root_seed, on.cohort.hash), _gate(on)
     found = specificity(rows, own, names, seed, gate)
     inference: dict[str, str | int] = {
@@ -88,9 +89,8 @@ def against(on: Ground, found: Specificity, baselines: tuple[str, str]) -> Speci
     assert of_second is not None
     if found.observed is None:
         return found
-    at = _forecast(on)
-    kept = matched(*_rows(on, at)).kept
-    moved = (of_first.picobits_clipped - of_second.picobits_clipped)[at[kept]]
+    kept = matched(*_rows(on)).kept
+    moved = on.of(of_first.picobits_clipped - of_second.picobits_clipped)[kept]
     shift = Fraction(exact_sum(moved), len(kept) * UNITS)
     observed = found.observed + shift
     wrong = None if found.wrong is None else found.wrong + shift
@@ -109,17 +109,8 @@ def _gate(on: Ground) -> Gate:
     )
 
 
-def _forecast(on: Ground) -> Integers:
-    """Return the units that the slot has a vector of, those of the ground among them."""
-    declared = on.sample.declared
-    return declared[on.mine.has_vector[declared]]
-
-
-def _rows(on: Ground, at: Integers) -> tuple[Rows, list[str]]:
-    """Return forecast units as rows, and the names of their strata.
-
-    Scored are those of the ground alone.
-    """
+def _rows(on: Ground) -> tuple[Rows, list[str]]:
+    """Return the units of the ground as rows, and the names of their strata."""
     units = on.sample.board.units
     strata = on.sample.board.suite.manifest.gates.permutation.strata
     declared = on.sample.declared
@@ -128,19 +119,33 @@ def _rows(on: Ground, at: Integers) -> tuple[Rows, list[str]]:
     )
     target = grouped(units.target, declared)
     pairs = np.unique(of_declared * target.size + target.code)
-    is_forecast = np.isin(declared, at)
     is_slotted = SLOT in strata
-    slot = grouped(units.slot, at).code if is_slotted else np.zeros_like(at)
-    is_scored = np.isin(at, on.cohort.units)
+    slot = grouped(units.slot, declared).code if is_slotted else np.zeros_like(declared)
+    nth = _nth_of_equals(of_declared, target.code, slot)
+    position = slot * (int(nth.max(initial=0)) + 1) + nth
+    is_row = np.isin(declared, on.cohort.units)
     rows = Rows(
-        stratum=of_declared[is_forecast],
+        stratum=of_declared[is_row],
         targets_of=np.bincount(pairs // max(1, target.size), minlength=len(names)),
-        target=target.code[is_forecast],
-        slot=slot,
-        scores=_scores(on, at),
-        outcome=np.where(is_scored, units.outcome[at], -1),
+        target=target.code[is_row],
+        position=position[is_row],
+        scores=_scores(on, on.cohort.units),
+        outcome=on.of(units.outcome),
     )
     return rows, names
+
+
+def _nth_of_equals(*keys: Integers) -> Integers:
+    """Return of each unit how many before it have the same keys."""
+    order = np.lexsort(keys)
+    places = np.arange(len(order))
+    starts = np.ones(len(order), dtype=np.bool_)
+    starts[1:] = False
+    for key in keys:
+        starts[1:] |= key[order][1:] != key[order][:-1]
+    nth = np.empty(len(order), dtype=np.int64)
+    nth[order] = places - np.maximum.accumulate(np.where(starts, places, 0))
+    return nth
 
 
 def _strata(
