@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import NEVER, Integers, coded, counted_earlier
+from ledger.projections.columns import NEVER, Flags, Integers, coded, counted_earlier
 from ledger.projections.decay import Asked, Turns, weighed
 from ledger.projections.exact import PPM, UNITS
 from ledger.projections.fetching import Texts
@@ -139,11 +139,9 @@ class Walk:
         Without `prior_weight`: (n_k + a) / (N + aK), n within equal `by` keys. With
         it: (n_k + w R1_k) / (N + w), R1 the exact rate of the competitor of role r1.
         """
-        half_life, by = competitor.half_life_days or 0, competitor.by
-        counts = self._counts(by, half_life)
-        if competitor.exclude_own_target:
-            counts = counts - self._counts((*by, "target"), half_life)
+        counts = self._within(competitor)
         total = counts.sum(axis=1)
+        half_life = competitor.half_life_days or 0
         # A decaying count is in units of 1e-12, and so has to be what it is added to.
         one = UNITS if half_life else 1
         weight = Fraction(competitor.prior_weight or 0) * one
@@ -162,6 +160,22 @@ class Walk:
             numerators=own + r1.numerators * weight.numerator,
             denominator=(total * weight.denominator + weight.numerator) * below,
         )
+
+    def has_past(self, competitor: Competitor) -> Flags:
+        """Mark the places at which a competitor knew an outcome within its own keys.
+
+        At any other it says what its prior does, and nothing of its own.
+        """
+        marked: Flags = self._within(competitor).sum(axis=1) > 0
+        return marked
+
+    def _within(self, competitor: Competitor) -> Integers:
+        """Return the counts that a competitor's rates are of, without what it draws on."""
+        half_life, by = competitor.half_life_days or 0, competitor.by
+        counts = self._counts(by, half_life)
+        if competitor.exclude_own_target:
+            counts = counts - self._counts((*by, "target"), half_life)
+        return counts
 
     def _unweighted(
         self, counts: Integers, total: Integers, prior: Fraction, one: int

@@ -11,7 +11,7 @@ import numpy as np
 
 from ledger.projections.baselines import Past, Walk, Where, is_computed
 from ledger.projections.board import Board
-from ledger.projections.columns import NEVER, Integers
+from ledger.projections.columns import NEVER, Flags, Integers
 from ledger.projections.decay import DAY_US
 from ledger.projections.lineage import DUPLICATE
 from ledger.projections.scores import ScoreColumns, score_rows
@@ -43,7 +43,8 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     `NEVER` where the unit is not resolved. `is_mirror` is 1 where it has a vector beside
     each that its source sealed; else its own vectors stand at the units' own places.
     `fit` is by which fit of a recalibration, or why by none (`recalibration.passed_on`);
-    None of what recalibrates nothing.
+    None of what recalibrates nothing. `has_past` marks where a past rate knew an outcome
+    within its own keys; None of what is no past rate.
     """
 
     code: Integers
@@ -51,6 +52,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     scores: ScoreColumns
     is_mirror: int = 0
     fit: Integers | None = None
+    has_past: Flags | None = None
 
 
 def places_of(board: Board) -> Places:
@@ -79,6 +81,7 @@ def compute(board: Board, places: Places) -> dict[str, Computed]:
     manifest, units = board.suite.manifest, board.units
     names = [each for each in manifest.competitors if is_computed(each, manifest)]
     said = {each.name: Said(len(places.unit)) for each in names}
+    has_past = {each.name: np.zeros(len(places.unit), dtype=np.bool_) for each in names}
     asked = units.answers[places.unit]
     for code in np.unique(asked).tolist() if names else ():
         rows = np.flatnonzero(asked == code)
@@ -92,7 +95,11 @@ def compute(board: Board, places: Places) -> dict[str, Computed]:
         for each in names:
             ppm = walk.rates(each, manifest).ppm()
             said[each.name].add(rows, ppm, units.outcome[unit], board.suite.clip_ppm)
-    return {name: each.whole() for name, each in said.items()}
+            has_past[each.name][rows] = walk.has_past(each)
+    return {
+        name: msgspec.structs.replace(each.whole(), has_past=has_past[name])
+        for name, each in said.items()
+    }
 
 
 class Said:

@@ -251,4 +251,5 @@ def said_at(
         code=said.code[place],
         distinct=said.distinct,
         scores=ScoreColumns(*(column[place] for column in said.scores)),
+        has_past=None if said.has_past is None else said.has_past[place],
     )

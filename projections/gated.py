@@ -26,6 +26,8 @@ from ledger.suite_grammar import Interval as Range
 Shown = dict[str, Any]
 # Whom nobody credits: what credit is measured against, and what nobody could know.
 _UNCREDITED = ("baseline", "oracle")
+# On what share of the units a routine has to have a past of its own.
+_ROUTINE = Fraction(1, 2)
 _COUNTS = ("rows", "targets", "unpartnered", "alone", "strata_alone")
 
 
@@ -59,7 +61,7 @@ def gates(
         calibration=bar["status"],
         permutation=found["status"],
         allows_warn=manifest.gates.four_bar.allow_calibration_warn,
-        is_creditable=all(needs.values()),
+        is_creditable=False not in needs.values(),
     )
     return {
         "calibration": bar,
@@ -77,15 +79,24 @@ def _needs(ground: Ground, in_the_way: Sequence[str]) -> dict[str, bool | None]:
     """Return what credit needs besides its bars, which are about one cohort.
 
     That is one only if either baseline is on all of its units; None where one of them
-    is not declared.
+    is not declared. Nor is a routine that knew too little of its own more than the
+    population by another name; None where it is not computed, and nobody can tell.
     """
     both = [ground.beside(ground.serving(role)) for role in ("r1", "r2")]
     horizons = ground.of(ground.sample.board.units.horizon.code)
     return {
         "is_one_cohort": None if None in both else all(on is ground for on in both),
         "is_one_horizon": len(np.unique(horizons)) <= 1,
+        "routine_has_past": _routine_has_past(ground),
         "may_be_claimed": not in_the_way,
     }
+
+
+def _routine_has_past(ground: Ground) -> bool | None:
+    has_past = ground.has_past(ground.serving("r2"))
+    if has_past is None:
+        return None
+    return int(np.count_nonzero(has_past)) >= _ROUTINE * ground.size
 
 
 def _why_not(

@@ -126,6 +126,20 @@ class Ground:
         """Whether the slot takes one vector a unit, not an average over several."""
         return self._is_single(self.sample.entrant.chosen)
 
+    def has_past(self, baseline: str | None) -> Flags | None:
+        """Mark the units of which a baseline knew an outcome within its own keys.
+
+        By the slot's last vector, where it has one; None where it is no past rate.
+        """
+        spoken = self.sample.entrant.spoken.get(baseline or "")
+        theirs = self.theirs(baseline)
+        if spoken is None or theirs is None or spoken.has_past is None:
+            return None
+        last = self.of(theirs.last)
+        marked: Flags = np.zeros(self.size, dtype=np.bool_)
+        marked[last >= 0] = spoken.has_past[last[last >= 0]]
+        return marked
+
     def covers(self, baseline: str) -> bool:
         """Tell whether a baseline has one vector on each of the units, and a score."""
         if self.beside(baseline) is not self:

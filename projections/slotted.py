@@ -21,7 +21,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     `place` is a row of `Places`: where the baselines are that go with the vector.
     `vector` is a row of the board's vectors; there is none of what was computed, and it
     is -1 for what only fills the time before the first vector. `origin` is the row that
-    a vector goes back to: itself, or what it was mapped from.
+    a vector goes back to: itself, or what it was mapped from. `has_past` marks what a
+    past rate said where it knew an outcome within its own keys; None of anything else.
     """
 
     unit: Integers
@@ -33,6 +34,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     scores: ScoreColumns
     vector: Integers | None = None
     origin: Integers | None = None
+    has_past: Flags | None = None
 
 
 class Slotted(msgspec.Struct, frozen=True, kw_only=True):

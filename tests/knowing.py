@@ -36,6 +36,7 @@ def knowing(
     skipped: int = 0,
     without: tuple[str, ...] = (),
     tags: dict[str, str] | None = None,
+    are_tagged_apart: bool = False,
     utility: bool = False,
     leak_tested: bool = False,
     untested: int = 0,
@@ -49,6 +50,7 @@ def knowing(
     Questions of a round have the same horizon, by turns, and so many more are `skipped`
     by everybody; `native` forecasts others that stay `without` an outcome, each of a
     status. All vectors but the first `untested` say what a leak is tested by, if any do.
+    Where questions `are_tagged_apart`, no two have the same `repo`.
     """
     usual = {**FEW, **({"utility": UTILITY} if utility else {}), **changes}
     history = History(manifest or suite(**usual))
@@ -62,7 +64,7 @@ def knowing(
                 target=f"t-{number:02}",
                 slot=str(turn),
                 horizon=horizons[turn % len(horizons)],
-                tags=tags or {},
+                tags={"repo": f"{turn}-{number}"} if are_tagged_apart else tags or {},
             )
             at = turn * TARGETS + number
             is_tested = leak_tested and at >= untested

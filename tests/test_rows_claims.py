@@ -243,6 +243,52 @@ def test_without_a_second_baseline_nobody_can_say_whether_the_cohort_is_one() ->
     assert gates["credit"] == "insufficient"
 
 
+@pytest.mark.parametrize("by", [("target",), ("target", "tag:repo")])
+def test_a_routine_that_never_has_a_past_of_its_own_earns_nobody_credit(
+    by: tuple[str, ...],
+) -> None:
+    manifest = suite(**FEW)
+    others = tuple(
+        msgspec.structs.replace(each, by=by) if each.role == "r2" else each
+        for each in manifest.competitors
+    )
+    made = msgspec.structs.replace(manifest, competitors=others)
+    gates = row(knowing(made, are_tagged_apart=True))["gates"]
+    has_past = by == ("target",)
+    assert set(gates["four_bar"].values()) == {True}
+    assert gates["credit_needs"]["routine_has_past"] is has_past
+    assert (gates["credit"], gates.get("credit_reason")) == (
+        ("target_specific", None) if has_past else ("insufficient", "insufficient")
+    )
+
+
+@pytest.mark.parametrize(("again", "has_past"), [(4, True), (3, False)])
+def test_a_routine_has_a_past_on_half_of_the_units_or_more(
+    again: int, *, has_past: bool
+) -> None:
+    history = History(**FEW)
+    for turn, targets in enumerate((4, again)):
+        made = [
+            history.asked(f"u-{turn}-{at}", target=f"t-{at}") for at in range(targets)
+        ]
+        for question in made:
+            history.seal(question)
+        history.wait(hours=3)
+        for question in made:
+            history.resolve(question)
+    needs = row(history)["gates"]["credit_needs"]
+    assert needs["routine_has_past"] is has_past
+
+
+@pytest.mark.parametrize(("role", "has_past"), [("r1", True), ("r2", None)])
+def test_nobody_can_tell_what_past_a_sealed_routine_has(
+    role: str, *, has_past: bool | None
+) -> None:
+    gates = sealed_rate(role, 0)["gates"]
+    assert gates["credit_needs"]["routine_has_past"] is has_past
+    assert gates["credit"] == "target_specific"
+
+
 @pytest.mark.parametrize("horizons", [("24h",), ("24h", "2h")])
 def test_credit_is_earned_at_one_horizon(horizons: tuple[str, ...]) -> None:
     found = rows(knowing(horizons=horizons), forecaster="native")
