@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ledger.projections.board import Board
 from ledger.projections.board_units import PENDING, RESOLVED
 from ledger.projections.cohort import INSUFFICIENT, NOT_DECLARED
 from ledger.projections.columns import NEVER
@@ -34,8 +35,8 @@ LABELS = {
     "compromised_key": "the suite was frozen with a key that was compromised by then",
     "not_for_score": "the run is for power or debugging",
     "oracle": "knows what no forecaster can know: never a baseline, never official",
-    "lax_gates": "the suite declares a weaker interval or gate, or a smaller sample, than "
-    "is proposed below",
+    "lax_gates": "the suite declares a smaller sample, a weaker interval, gate or baseline, "
+    "or more looks, than is proposed below",
     "under_covered": "fewer units are covered than `coverage.minimum` demands, "
     "of at least one",
     "unsettled": "more units lack an outcome (overdue, censored, canceled, void or "
@@ -79,11 +80,14 @@ _PASSING = (
 )
 _HALF = Fraction(1, 2)
 # What METRICS proposes for a verdict: no suite has to declare it, but whoever asks for
-# less says so on each row (§§9, 10, 12, 23; `SUITE.md` has the share to be covered).
+# less says so on each row (§§9, 10, 12, 22, 23; `SUITE.md` has the share to be covered).
 _LEVEL, _COVERED = "0.95", "0.95"
 _MIN_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 100, 30
 _ALPHA, _RETAINED = "0.05", "0.5"
 _SLOPE, _INTERCEPT = ("0.7", "1.4"), ("-0.4", "0.4")
+_TRIVIAL_GAIN, _LOSS_MARGIN, _CLIP = "0.005", "0.01", "0.001"
+# Each look is a chance, and a prior that weighs much leaves a baseline no past.
+_LOOKS, _PRIOR_WEIGHT, _PRIOR_COUNT = 5, 10, 1
 
 
 def labels(
@@ -111,7 +115,7 @@ def labels(
         "compromised_key": board.is_stolen,
         "not_for_score": manifest.run_purpose != "score",
         "oracle": about.entrant.competitor.layer == "oracle",
-        "lax_gates": _is_lax(manifest),
+        "lax_gates": _is_lax(about.board),
         # Of no units nothing can be said.
         "under_covered": covered["of"] > 0 and not covered["is_met"],
         **_outcomes(about, counts),
@@ -195,8 +199,27 @@ def _is_withheld(about: Sample) -> bool:
     return bool((status == RESOLVED).any())
 
 
-def _is_lax(manifest: SuiteManifest) -> bool:
-    """Tell whether a suite asks for less than METRICS proposes, anywhere."""
+def _is_lax(board: Board) -> bool:
+    """Tell whether a suite asks for less than is proposed, anywhere."""
+    manifest = board.suite.manifest
+    measures = [each for each in manifest.competitors if each.role is not None]
+    return (
+        _asks_for_less(manifest)
+        or len(manifest.statistics.looks) > _LOOKS
+        or any(
+            Fraction(each.prior_weight or 0) > _PRIOR_WEIGHT
+            or Fraction(each.prior_count or 0) > _PRIOR_COUNT
+            for each in measures
+        )
+        or (
+            board.custody == "shared"
+            and any(each.principal is not None for each in measures)
+        )
+    )
+
+
+def _asks_for_less(manifest: SuiteManifest) -> bool:
+    """Tell whether a number of a suite is weaker than the one that is proposed."""
     statistics, gates = manifest.statistics, manifest.gates
     slope, intercept = gates.calibration.slope, gates.calibration.intercept
     lower_than: tuple[tuple[str | int, str | int], ...] = (
@@ -211,6 +234,9 @@ def _is_lax(manifest: SuiteManifest) -> bool:
         (_INTERCEPT[1], intercept[1]),
         (_ALPHA, gates.permutation.alpha),
         (_RETAINED, gates.permutation.retained),
+        (gates.promotion.trivial_gain, _TRIVIAL_GAIN),
+        (_LOSS_MARGIN, gates.promotion.loss_margin),
+        (manifest.scoring.clip, _CLIP),
     )
     return any(Fraction(one) < Fraction(other) for one, other in lower_than)
 

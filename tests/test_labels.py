@@ -276,6 +276,10 @@ LAX: list[tuple[str, Any, Any]] = [
     ("gates__calibration__slope", ["0.7", "1.4"], ["0.7", "1.401"]),
     ("gates__calibration__intercept", ["-0.4", "0.4"], ["-0.401", "0.4"]),
     ("gates__calibration__intercept", ["-0.4", "0.4"], ["-0.4", "0.401"]),
+    ("gates__promotion__trivial_gain", "0.005", "0.004"),
+    ("gates__promotion__loss_margin", "0.01", "0.011"),
+    ("scoring__clip", "0.001", "0.000999"),
+    ("statistics__looks", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]),
 ]
 
 
@@ -287,6 +291,43 @@ def test_a_suite_that_asks_for_less_than_is_proposed_says_so_on_every_row(
     found = rows(History(**{key: lax}))
     assert len(found) > 1
     assert all("lax_gates" in each["labels"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "is_lax"),
+    [
+        ("own-routine", {"prior_weight": "10"}, False),
+        ("own-routine", {"prior_weight": "10.001"}, True),
+        ("own-routine", {"role": None, "prior_weight": "100"}, False),
+        ("past-rate", {"prior_count": "1"}, False),
+        ("past-rate", {"prior_count": "1.001"}, True),
+        ("rival", {"layer": "baseline"}, False),
+        ("rival", {"layer": "baseline", "role": "r1"}, True),
+        ("rival", {"layer": "baseline", "role": "r2"}, True),
+    ],
+)
+@pytest.mark.parametrize("custody", ["shared", "separate"])
+def test_a_measure_that_its_author_may_weaken_is_lax(
+    name: str, changes: dict[str, Any], custody: str, *, is_lax: bool
+) -> None:
+    made = suite()
+    others = tuple(
+        msgspec.structs.replace(each, **changes)
+        if each.name == name
+        else msgspec.structs.replace(each, role=None, by=(), prior_weight="0")
+        if changes.get("role") == each.role is not None
+        else msgspec.structs.replace(each, prior_weight="0")
+        if changes.get("role") == "r1" and each.role == "r2"
+        else each
+        for each in made.competitors
+    )
+    history = History(msgspec.structs.replace(made, competitors=others))
+    history.add(history.charter(2, custody=custody))
+    history.seal(history.question())
+    assert labelled(history, "shared_custody") is (custody == "shared")
+    # Where custody is separate, nobody else holds the key of who seals a measure.
+    expected = is_lax and not (name == "rival" and custody == "separate")
+    assert labelled(history, "lax_gates") is expected
 
 
 def test_lax_gates_are_no_obstacle() -> None:
