@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
 from math import ceil
 
+from ledger.ids import parse_version
 from ledger.suite import SuiteManifest
 from ledger.suite_check import as_mapping
 from ledger.suite_shape import examine
@@ -17,6 +18,8 @@ from ledger.suite_view import Suite
 _BINARY = 2
 _SPENDING = ("train", "tune")
 _ROLES = ("r1", "r2")
+# Noise passes one of three looks in one suite of twenty, and one of 200 in up to five.
+_LOOKS = 5
 
 
 def warnings(
@@ -140,6 +143,38 @@ def _looks_too_early(suite: Suite) -> Iterator[Gap]:
             yield statistics.gap("looks", what, remedy)
 
 
+def _looks_too_many(suite: Suite) -> Iterator[Gap]:
+    statistics = suite.top.table("statistics")
+    looks = statistics.sound.get("looks", ())
+    if len(looks) > _LOOKS:
+        what = f"has {len(looks)} looks, each of which is a chance for noise to pass"
+        remedy = f"write {_LOOKS} or fewer, or each row is labelled lax_gates"
+        yield statistics.gap("looks", what, remedy)
+
+
+def _past_left_out(suite: Suite) -> Iterator[Gap]:
+    pool, own = suite.top.table("baseline_pool"), suite.top.text("suite")
+    is_computed = any(each.text("method") == "past_rate" for each in suite.competitors)
+    if own is None or not is_computed:
+        return
+    left_out = [
+        each for each in _earlier(own, suite.frozen) if each not in pool.texts("suites")
+    ]
+    if left_out:
+        what = f"leaves out {listed(left_out, last='and')}, whose outcomes forecasters may know"
+        remedy = "add it, or past rates start cold and are easily beaten"
+        yield pool.gap("suites", what, remedy)
+
+
+def _earlier(own: str, frozen: Collection[str] | None) -> list[str]:
+    """Return the earlier versions of a suite; without a ledger, only the last of them."""
+    name, version = parse_version(own)
+    if frozen is None:
+        return [f"{name}@v{version - 1}"] if version > 1 else []
+    known = sorted(parse_version(each) for each in frozen)
+    return [f"{name}@v{at}" for of, at in known if of == name and at < version]
+
+
 def _draws_too_few(suite: Suite) -> Iterator[Gap]:
     statistics = suite.top.table("statistics")
     draws = statistics.number("permutations")
@@ -174,6 +209,8 @@ _OF_CLAIMS: tuple[Callable[[Suite], Iterator[Gap]], ...] = (
     _questions_of_forecasters,
     _horizons_mixed,
     _looks_too_early,
+    _looks_too_many,
+    _past_left_out,
     _draws_too_few,
     _promotion_undecided,
 )

@@ -233,6 +233,57 @@ def test_in_a_ledger_a_past_that_is_not_there_is_a_gap_and_no_warning() -> None:
     assert warnings(changed(pool), frozen=[]) == []
 
 
+@pytest.mark.parametrize(
+    ("frozen", "pool", "left_out"),
+    [
+        ([], [], None),
+        (["piper-self@v1"], ["piper-self@v1"], None),
+        (["piper-self@v1"], [], "piper-self@v1"),
+        (["piper-self@v2", "piper-self@v1"], ["piper-self@v2"], "piper-self@v1"),
+        (["piper-self@v10", "piper-self@v2"], [], "piper-self@v2 and piper-self@v10"),
+        (["piper-self@v11", "piper-self@v12", "piper-other@v1"], [], None),
+    ],
+    ids=[
+        "none was frozen",
+        "in the pool",
+        "left out",
+        "one of two",
+        "by number",
+        "itself, a later one and another",
+    ],
+)
+def test_a_past_that_leaves_out_earlier_versions_is_warned_of(
+    frozen: list[str], pool: list[str], left_out: str | None
+) -> None:
+    own = "piper-self@v11"
+    manifest = changed({"suite": own, "baseline_pool/suites": [own, *pool]})
+
+    found = [str(each) for each in warnings(manifest, frozen)]
+
+    said = (
+        f"baseline_pool.suites leaves out {left_out}, whose outcomes forecasters may "
+    )
+    said += "know: add it, or past rates start cold and are easily beaten"
+    assert found == ([] if left_out is None else [said])
+
+
+def test_a_suite_that_computes_no_past_rate_leaves_no_past_out() -> None:
+    sealed = [
+        {"name": "piper-native", "layer": "native", "principal": "forecaster"},
+        {"name": "panel", "layer": "baseline", "principal": "rival", "role": "r1"},
+        {"name": "board", "layer": "baseline", "principal": "rival", "role": "r2"},
+    ]
+    changes = {
+        "suite": "piper-self@v2",
+        "baseline_pool/suites": ["piper-self@v2"],
+        "incumbent": "panel",
+        "scoring/reference": "panel",
+        "competitors": sealed,
+    }
+
+    assert warnings(changed(changes), frozen=["piper-self@v1"]) == []
+
+
 def test_a_draft_that_lacks_everything_is_warned_of_all_the_same() -> None:
     assert [each.where for each in warnings({})] == []
     claiming = {"run_class": "preregistered", "run_purpose": "score"}
