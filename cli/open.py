@@ -16,6 +16,7 @@ from ledger.suite_table import nearest
 if TYPE_CHECKING:
     from ledger.projections.agenda import OpenUnit
 
+_CELL_MAX = 80  # letters: one long name is not to widen every line
 _HEADS = ("state", "unit", "suite", "left", "cut-off", "resolve by", "not forecast by")
 
 
@@ -107,10 +108,19 @@ def _suites_of(name: str, found: Standing, suite: str | None) -> set[str]:
 def _cells(unit: "OpenUnit") -> tuple[object, ...]:
     return (
         unit.state,
-        f"{unit.template}/{unit.id}/{unit.horizon}",
-        unit.suite,
+        clipped(f"{unit.template}/{unit.id}/{unit.horizon}"),
+        clipped(unit.suite),
         lead(unit.seconds_left),
         unit.cutoff_at,
         unit.resolve_by,
-        ", ".join(unit.unforecast_by) or None,
+        clipped(", ".join(unit.unforecast_by)) or None,
     )
+
+
+def clipped(text: str) -> str:
+    """Return a cell of so many letters at most; --json has all of them.
+
+    >>> clipped("x" * 81)[-3:], len(clipped("x" * 81)), len(clipped("x" * 80))
+    ('xx…', 80, 80)
+    """
+    return text if len(text) <= _CELL_MAX else f"{text[: _CELL_MAX - 1]}…"

@@ -29,6 +29,8 @@ from ledger.writer import Submission, Writer
 
 # An answer may wait in a queue; a question from long ago would move its own cut-off.
 OPENED_AGO_SECONDS_MAX = 60
+# Of each id, target, cluster and tag: they stand in tables that people read.
+LETTERS_MAX = 200
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +119,7 @@ class Openings:
             raise _not_yours(f"the tag {strange[0]!r}", "agent_tags does not list it")
         if not asked.id:
             raise _not_yours("an empty id", "every unit has one")
+        _require_short(asked)
         opened_at = self._clock().replace(microsecond=0)
         return Question(
             template=opening.template,
@@ -369,6 +372,20 @@ def _named(payload: bytes) -> _On:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the payload is no event: {error}"
         raise RefusedError("not-canonical", msg) from None
+
+
+def _require_short(asked: Asked) -> None:
+    said = {
+        "id": asked.id,
+        "target": asked.target,
+        "cluster": asked.cluster,
+        "text_hash": asked.text_hash,
+        **{f"tag {name!r}": text for name, text in asked.tags.items()},
+    }
+    for name, text in said.items():
+        if text is not None and len(text) > LETTERS_MAX:
+            why = f"at most {LETTERS_MAX} are taken: send a shorter one, or its hash"
+            raise _not_yours(f"the {name} of {len(text):,} letters", why)
 
 
 def _not_yours(what: str, why: str) -> FaultError:

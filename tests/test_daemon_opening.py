@@ -11,7 +11,7 @@ import pytest
 
 from ledger import codec
 from ledger.clock import instant_text, parse_instant
-from ledger.daemon.opening import Openings, Sealing
+from ledger.daemon.opening import LETTERS_MAX, Openings, Sealing
 from ledger.daemon.protocol import BAD_PARAMS, FORBIDDEN, REFUSED, Asked
 from ledger.daemon.settings import Opening
 from ledger.errors import RefusedError
@@ -150,6 +150,10 @@ NOT_THEIRS: dict[str, dict[str, Any]] = {
     "a tag that the settings do not leave to agents": {"tags": {"ood": "time"}},
     "a suite that nothing is opened in": {"suite": "other@v1"},
     "no id": {"id": ""},
+    "an id of many letters": {"id": "x" * (LETTERS_MAX + 1)},
+    "a target of many letters": {"target": "x" * (LETTERS_MAX + 1)},
+    "a text's hash of many letters": {"text_hash": "a" * (LETTERS_MAX + 1)},
+    "a tag of many letters": {"tags": {"domain": "x" * (LETTERS_MAX + 1)}},
 }
 
 
@@ -160,6 +164,27 @@ def test_what_is_not_for_agents_to_say_is_refused(
     with daemon.talk("agent") as agent:
         code, _ = agent.fault("question", **{"id": "dispatch-1", **said})
     assert code == BAD_PARAMS
+
+
+def test_what_agents_say_may_have_so_many_letters_and_what_is_set_up_more(
+    daemon: Served,
+) -> None:
+    daemon.stop()
+    daemon.open_questions(f'cluster = "{"c" * (LETTERS_MAX + 1)}"\n')
+    daemon.start()
+    longest = "ä" * LETTERS_MAX
+    with daemon.talk("agent") as agent:
+        proposed = propose(
+            agent, longest, target=f"a{longest[1:]}", tags={"domain": longest}
+        )
+        assert "result" in open_seal(daemon, agent, proposed)
+        # A question that comes back is held to the same.
+        other = propose(agent, "other")
+        other["question"]["id"] = longest + "x"
+        error = open_seal(daemon, agent, other)["error"]
+    assert error["code"] == BAD_PARAMS
+    assert f"of {LETTERS_MAX + 1} letters" in error["message"]
+    assert f"at most {LETTERS_MAX}" in error["message"]
 
 
 def test_a_refused_forecast_opens_nothing(daemon: Served) -> None:

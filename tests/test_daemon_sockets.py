@@ -139,6 +139,30 @@ def test_the_evaluators_folder_is_closed_to_all_others(
     listening.close()
 
 
+def test_a_folder_that_holds_other_things_is_not_to_be_closed_for_a_socket(
+    home: Path,
+) -> None:
+    home.chmod(0o755)
+    (home / "somebody-s").touch()
+    with pytest.raises(UsageError) as refused:
+        listen(Place(path=home / "a.sock"))
+    assert f"such as {home}/sealed-ledger" in str(refused.value)
+    assert "chmod" not in str(refused.value)
+    # The ledger's own is.
+    Folder(home).settings_file.touch()
+    with pytest.raises(UsageError, match="chmod 700"):
+        listen(Place(path=home / "a.sock"))
+
+
+def test_a_groups_number_is_one_that_the_system_knows(home: Path) -> None:
+    for number in (0, 2**32 - 2):
+        found = places(Folder(home), Sockets(agent_group=str(number)), {})
+        assert found[AGENT].group == number
+    for number in (2**32 - 1, 10**14, int("9" * 4_000)):
+        with pytest.raises(UsageError, match="at most 4294967294"):
+            places(Folder(home), Sockets(agent_group=str(number)), {})
+
+
 MODES_OF_GROUP = [(0o700, True), (0o750, True), (0o770, False), (0o755, False)]
 
 
