@@ -17,7 +17,7 @@ from ledger.projections.tables import PARTIAL_INDEXES, TABLES, VIEWS, Table
 
 # Raised whenever a table, a rule or a score changes its meaning: an older file is
 # then built again.
-FORMAT = 8
+FORMAT = 9
 
 # What one thing of a schema is: its type and name, of which table, by what SQL.
 Part = tuple[str, str, str, str | None]
