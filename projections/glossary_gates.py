@@ -67,7 +67,7 @@ _BARS = {
     "credit": Entry(
         NEITHER,
         "target_specific where all bars hold, else what the first that fails leaves; "
-        "insufficient where any is undecided, or the row is good for no claim",
+        "insufficient where any is undecided, or something of credit_needs is lacking",
         "the first failed bar: none_or_unproven, routine_replay_or_unproven, uncalibrated, "
         "generic_prediction",
         _BAR,
