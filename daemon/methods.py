@@ -54,7 +54,7 @@ from ledger.daemon.protocol import (
     read_request,
     result_line,
 )
-from ledger.daemon.sockets import AGENT, EVALUATOR
+from ledger.daemon.sockets import AGENT, EVALUATOR, SIDES
 from ledger.daemon.space import Space
 from ledger.errors import RefusedError
 from ledger.folder import Folder
@@ -63,6 +63,7 @@ from ledger.suite_table import listed, nearest
 from ledger.unit import unit_name
 from ledger.writer import Receipt
 
+Rooms = dict[str, reading.ReadingRoom]  # by side
 P = TypeVar("P", bound=Params)
 _DECODERS: dict[type[Params], msgspec.json.Decoder[Any]] = {}
 
@@ -124,8 +125,9 @@ class Methods:
         self._describe = describe
         self._greet = greet
         self._journal = journal
-        self._log_room = reading.ReadingRoom("reads", reads_max)
-        self._rows_room = reading.ReadingRoom("rows", reads_max)
+        # Each side has readers of its own: agents that ask a lot hold up themselves.
+        self._log_rooms = _rooms("reads", reads_max)
+        self._rows_rooms = _rooms("rows", reads_max)
         self._reads: set[asyncio.Task[None]] = set()
         self._methods: dict[str, Callable[[Call], Iterator[None] | None]] = {
             "append": self._append,
@@ -150,8 +152,8 @@ class Methods:
 
     def close(self) -> None:
         """End the readers."""
-        self._log_room.close()
-        self._rows_room.close()
+        for each in (*self._log_rooms.values(), *self._rows_rooms.values()):
+            each.close()
 
     def serve(
         self, line: bytes, side: str, reply: Callable[[bytes], None]
@@ -286,25 +288,23 @@ class Methods:
 
     def _entry(self, call: Call) -> None:
         asked = call.read(EntryAt)
-        self._read(call, self._log_room, partial(reading.entry, self._folder, asked))
+        self._read(call, self._log_rooms, partial(reading.entry, self._folder, asked))
 
     def _proof(self, call: Call) -> None:
         asked = call.read(ProofOf)
-        self._read(call, self._log_room, partial(reading.proof, self._folder, asked))
+        self._read(call, self._log_rooms, partial(reading.proof, self._folder, asked))
 
     def _record(self, call: Call) -> None:
         asked = call.read(RecordOf)
-        self._read(call, self._rows_room, partial(reading.record, self._folder, asked))
+        self._read(call, self._rows_rooms, partial(reading.record, self._folder, asked))
 
     def _rows(self, call: Call) -> None:
         asked = call.read(RowsOf)
-        self._read(call, self._rows_room, partial(reading.rows, self._folder, asked))
+        self._read(call, self._rows_rooms, partial(reading.rows, self._folder, asked))
 
-    def _read(
-        self, call: Call, room: reading.ReadingRoom, answer: Callable[[], Any]
-    ) -> None:
+    def _read(self, call: Call, rooms: Rooms, answer: Callable[[], Any]) -> None:
         task = asyncio.get_running_loop().create_task(
-            self._answered(call, room, answer)
+            self._answered(call, rooms[call.side], answer)
         )
         self._reads.add(task)
         task.add_done_callback(self._reads.discard)
@@ -319,6 +319,10 @@ class Methods:
         except Exception:  # noqa: BLE001 - as in `serve`
             self.note_fault(traceback.format_exc())
             call.failed(_own_fault())
+
+
+def _rooms(name: str, reads_max: int) -> Rooms:
+    return {side: reading.ReadingRoom(f"{side}-{name}", reads_max) for side in SIDES}
 
 
 def _outcome(outcome: Outcome) -> Placed | NotPlaced:

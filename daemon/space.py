@@ -53,8 +53,8 @@ class Space:
         if self._left < 0:
             self._note(is_low=True)
             msg = (
-                f"the ledger's disk has {self._free // MIB:,} MiB free, and the last "
-                f"{self._kept / MIB:.3g} MiB are not for agents: have its operator "
+                f"the ledger's disk has {self._free / MIB:,.1f} MiB free, and the last "
+                f"{self._kept / MIB:,.1f} MiB are not for agents: have its operator "
                 "free space, then send this again"
             )
             raise FaultError(BUSY, msg, "disk-low", retry_after_ms=_RETRY_MS)

@@ -170,3 +170,18 @@ def test_a_forged_crowd_keeps_no_evaluator_waiting_and_is_answered(
         assert len(first["result"]["receipts"]) == EVENTS
         talk.close()
     assert daemon.stop() == 0
+
+
+def test_agents_that_ask_for_rows_all_the_time_hold_up_no_evaluator() -> None:
+    with served() as found:
+        found.configure("[limits]\nreads = 1\n")
+        found.start()
+        with found.talk(AGENT) as agent, found.talk() as evaluator:
+            for method, asked in (("rows", {}), ("entry", {"seq": 0})):
+                lines = [agent.request(method, **asked) for _ in range(CROWD)]
+                agent.send(b"".join(lines))
+                # One reader, for whom one may wait: the others are sent away.
+                assert evaluator.ask(method, **asked)
+                answers = [agent.read() for _ in lines]
+                errors = [each["error"] for each in answers if each and "error" in each]
+                assert {each["data"]["code"] for each in errors} == {"busy"}
