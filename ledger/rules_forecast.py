@@ -54,20 +54,19 @@ def check_update(state: State, recorded: Recorded) -> Place:
 
 
 def _require_chain(state: State, unit: Unit, event: ForecastUpdated) -> Chain:
-    ends = {name: chain.end(state.lost) for name, chain in unit.chains.items()}
-    for name, end in ends.items():
-        if name != event.forecaster and end.event_id == event.parent:
+    own = unit.chains.get(event.forecaster)
+    last = None if own is None else own.end(state.lost).event_id
+    if own is not None and last == event.parent:
+        return own
+    for name, chain in unit.chains.items():
+        if chain is not own and chain.end(state.lost).event_id == event.parent:
             msg = f"the parent {event.parent} is {name}'s forecast, not {event.forecaster}'s"
             raise RefusedError("foreign-parent", msg)
-    chain = unit.chains.get(event.forecaster)
-    if chain is None:
+    if own is None:
         msg = f"{event.forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
-    last = ends[event.forecaster].event_id
-    if last != event.parent:
-        msg = f"the parent must be the chain's last, {last}, not {event.parent}"
-        raise RefusedError("parent-not-last", msg)
-    return chain
+    msg = f"the parent must be the chain's last, {last}, not {event.parent}"
+    raise RefusedError("parent-not-last", msg)
 
 
 def _check_reveal(event: ForecastUpdated, *, is_closed: bool) -> None:

@@ -64,8 +64,11 @@ class Chain(msgspec.Struct, array_like=True, gc=False):
         The chain begins with the first seal that no compromised key signed; what was
         sealed after it are duplicates, and every update is a vector of the chain.
         """
-        sound = (each for each in self.seals if not is_void(lost, each.key, each.seq))
-        begun = next(sound, self.seals[0])
+        begun = self.seals[0]
+        for each in self.seals:
+            if not is_void(lost, each.key, each.seq):
+                begun = each
+                break
         update = self.update
         return begun if update is None or update.seq < begun.seq else update
 
@@ -130,8 +133,10 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Where only such keys did, it is the first of theirs, until somebody else asks.
         """
-        sound = (each for each in self.asked if not is_void(lost, each.key, each.seq))
-        return next(sound, self.asked[0])
+        for each in self.asked:
+            if not is_void(lost, each.key, each.seq):
+                return each
+        return self.asked[0]
 
     def is_asked(self, lost: Lost) -> bool:
         """Tell whether anybody asked it whose key was not compromised by then."""
@@ -143,8 +148,10 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Otherwise the canonical one: it does not matter what other versions say.
         """
-        named = (each for each in self.asked if each.question_hash == question_hash)
-        return next(named, self.question(lost))
+        for each in self.asked:
+            if each.question_hash == question_hash:
+                return each
+        return self.question(lost)
 
     def ask(self, asked: Asked) -> None:
         """Take a question that somebody brought who may open the unit.
@@ -156,10 +163,10 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
     def standing(self, lost: Lost) -> Record | None:
         """Return the record that the next must supersede: the last that decides."""
-        deciding = (
-            each for each in reversed(self.records) if self._decides(each, lost)
-        )
-        return next(deciding, None)
+        for each in reversed(self.records):
+            if self._decides(each, lost):
+                return each
+        return None
 
     def record(self, event_id: str | None, lost: Lost) -> Record | None:
         """Return a record by its event id, if it decides anything."""
