@@ -21,7 +21,7 @@ from ledger.cli.teaching import TaughtCommand, group
 from ledger.clock import monotonic_seconds, steady_seconds
 from ledger.daemon.calling import answering, reached, sockets_of
 from ledger.daemon.calling_wire import BusyError
-from ledger.daemon.doctor_disk import lock_holder
+from ledger.daemon.doctor_disk import is_held, lock_holder
 from ledger.daemon.holder import noted_daemon
 from ledger.durable import require_no_pipe
 from ledger.errors import LedgerError, UncheckableError, UsageError
@@ -255,7 +255,7 @@ def _daemon_to_stop(folder: Folder, holder: int | None) -> int:
             f"process {holder}, which answers no ping, writes to it: where that is its "
             f"daemon, `kill {holder}` ends it"
         )
-    elif noted is not None:
+    elif noted is not None and _is_held(folder):
         msg += (
             "who writes to it cannot be told: where process "
             f"{noted} is its daemon still, `kill {noted}` ends it"
@@ -263,6 +263,14 @@ def _daemon_to_stop(folder: Folder, holder: int | None) -> int:
     else:
         msg += "nobody writes to it"
     raise UncheckableError(msg)
+
+
+def _is_held(folder: Folder) -> bool:
+    """Tell whether somebody has the lock, or nobody can tell."""
+    try:
+        return is_held(folder.lock)
+    except (OSError, UncheckableError):
+        return True
 
 
 def _answer(folder: Folder, sockets: list[str]) -> tuple[str, Mapping[str, Any]] | None:

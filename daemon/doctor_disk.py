@@ -6,6 +6,7 @@ import pwd
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ledger.daemon.diagnosis import (
@@ -25,6 +26,7 @@ from ledger.store import DURABLE, settings_of, sqlite_version
 
 # SQLite 3.7.0 to 3.51.2 can lose committed data when two connections reset a WAL.
 SQLITE_SOUND = (3, 51, 3)
+_LOCKS = Path("/proc/locks")
 MIB = 1024 * 1024
 FREE_BYTES_MIN = 64 * MIB
 FREE_BYTES_WANTED = 1024 * MIB
@@ -143,15 +145,10 @@ def lock(patient: Patient) -> Diagnosis:
     if not path.exists():
         return ok("lock", "free")
     try:
-        require_no_pipe(path)
-        with path.open("rb") as file:
-            try:
-                # Shared and let go at once, so that it keeps no writer out.
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = lock_holder(path)
-                who = "another process" if holder is None else f"process {holder}"
-                return ok("lock", f"held: {who} writes to this ledger")
+        if is_held(path):
+            holder = lock_holder(path)
+            who = "another process" if holder is None else f"process {holder}"
+            return ok("lock", f"held: {who} writes to this ledger")
     except UncheckableError as error:
         return fail("lock", str(error), command("rm", path))
     except OSError as error:
@@ -162,18 +159,58 @@ def lock(patient: Patient) -> Diagnosis:
     return ok("lock", "free")
 
 
+def is_held(path: Path) -> bool:
+    """Tell whether somebody holds a ledger's lock.
+
+    Raises `UncheckableError` for a pipe, and `OSError` for what cannot be opened.
+    """
+    require_no_pipe(path)
+    with path.open("rb") as file:
+        try:
+            # Shared and let go at once, so that it keeps no writer out.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def lock_holder(path: Path) -> int | None:
-    """Return the process that holds a ledger's lock, as far as Linux tells; else None."""
-    locks = Path("/proc/locks")
-    if not locks.exists() or not path.exists():
+    """Return the process that holds a ledger's lock, as far as Linux tells; else None.
+
+    Another disk may have a locked file of the same number, and file systems differ in
+    which disk they name there: so it is a process that has this very file open or,
+    where nobody is known to, one of another user, of which that cannot be told.
+    """
+    if not _LOCKS.exists() or not path.exists():
         return None
-    inode = path.stat().st_ino
-    for line in locks.read_text().splitlines():
+    there, unknown = path.stat(), None
+    for line in _LOCKS.read_text().splitlines():
         # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:131 0 EOF
         words = line.split()
-        if words[1] == "FLOCK" and words[-3].endswith(f":{inode}"):
-            return int(words[4])
-    return None
+        is_like_it = words[1] == "FLOCK" and words[-3].endswith(f":{there.st_ino}")
+        if not is_like_it:
+            continue
+        pid = int(words[4])
+        has_open = _has_open(pid, there)
+        if has_open:
+            return pid
+        if has_open is None and unknown is None:
+            unknown = pid
+    return unknown
+
+
+def _has_open(pid: int, there: os.stat_result) -> bool | None:
+    """Tell whether a process has a file open; None where it is another user's."""
+    try:
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # It was closed meanwhile.
+                if os.path.samestat(each.stat(), there):
+                    return True
+    except PermissionError:
+        return None
+    except OSError:
+        return False  # It is gone.
+    return False
 
 
 def wal(patient: Patient) -> Diagnosis:

@@ -20,9 +20,11 @@ import pytest
 from ledger import codec
 from ledger.anchor import mark_path
 from ledger.clock import system_clock
+from ledger.daemon import doctor_disk
 from ledger.daemon.diagnosis import is_command
 from ledger.daemon.doctor import CHECKS
 from ledger.daemon.doctor_clock import accept_clock
+from ledger.daemon.doctor_disk import lock_holder
 from ledger.daemon.hook_install import hooks_folder
 from ledger.daemon.patient import Surroundings
 from ledger.errors import RefusedError, UsageError
@@ -535,6 +537,29 @@ def test_a_lock_that_is_held_is_said_and_is_no_failure(clinic: Clinic) -> None:
     assert status == "ok"
     assert "held: " in detail
     assert "writes to this ledger" in detail
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="needs Linux's /proc")
+def test_who_has_locked_a_file_of_the_same_number_elsewhere_is_not_the_holder(
+    clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inode = clinic.folder.lock.stat().st_ino
+    bystander = subprocess.Popen(["sleep", "60"])
+    try:
+        lines = [
+            f"{number}: FLOCK  ADVISORY  WRITE {pid} 00:29:{inode} 0 EOF"
+            for number, pid in enumerate((bystander.pid, os.getpid()))
+        ]
+        locks = tmp_path / "locks"
+        monkeypatch.setattr(doctor_disk, "_LOCKS", locks)
+        with clinic.folder.lock.open("rb"):
+            locks.write_text("\n".join(lines))
+            assert lock_holder(clinic.folder.lock) == os.getpid()
+            locks.write_text(lines[0])
+            assert lock_holder(clinic.folder.lock) is None
+    finally:
+        bystander.kill()
+        bystander.wait()
 
 
 def test_what_rests_on_a_log_that_cannot_be_read_is_skipped(clinic: Clinic) -> None:
