@@ -296,11 +296,17 @@ class Methods:
 
     def _record(self, call: Call) -> None:
         asked = call.read(RecordOf)
+        self._require_tables(call)
         self._read(call, self._rows_rooms, partial(reading.record, self._folder, asked))
 
     def _rows(self, call: Call) -> None:
         asked = call.read(RowsOf)
+        self._require_tables(call)
         self._read(call, self._rows_rooms, partial(reading.rows, self._folder, asked))
+
+    def _require_tables(self, call: Call) -> None:
+        if call.side == AGENT:
+            self._space.require_for_tables()
 
     def _read(self, call: Call, rooms: Rooms, answer: Callable[[], Any]) -> None:
         task = asyncio.get_running_loop().create_task(

@@ -5,6 +5,7 @@ A commit that finds no room ends the daemon, and on a full disk none starts agai
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from ledger.daemon.doctor_disk import FREE_BYTES_MIN, MIB
 from ledger.daemon.journal import Journal
@@ -28,6 +29,7 @@ class Space:
         self._folder = folder.path
         # What it holds is still to be moved into the log, which grows by as much.
         self._wal = folder.log.with_name(f"{folder.log.name}-wal")
+        self._log, self._tables = folder.log, folder.projections
         self._journal = journal
         self._waiting = waiting
         self._free = self._kept = self._left = 0
@@ -39,7 +41,7 @@ class Space:
         found = os.statvfs(self._folder)
         self._free = found.f_bavail * found.f_frsize
         reserve = min(FREE_BYTES_MIN, found.f_blocks * found.f_frsize // _PARTS)
-        self._kept = reserve + (self._wal.stat().st_size if self._wal.exists() else 0)
+        self._kept = reserve + _size(self._wal)
         self._left = self._free - self._kept - _GROWTH * self._waiting()
         # Once it was low, a little more is no news: the journal lies on this disk.
         self._note(is_low=self._left < (self._kept if self.is_low else 0))
@@ -59,6 +61,14 @@ class Space:
             )
             raise FaultError(BUSY, msg, "disk-low", retry_after_ms=_RETRY_MS)
 
+    def require_for_tables(self) -> None:
+        """Raise `FaultError` (`disk-low`) where the tables that rows are of have no room.
+
+        Caught up with the log, they are at most as large.
+        """
+        grown = _size(self._log) - _size(self._tables)
+        self.require(max(0, grown) // _GROWTH)
+
     def _note(self, *, is_low: bool) -> None:
         if is_low == self.is_low:
             return
@@ -69,3 +79,7 @@ class Space:
             free_bytes=self._free,
             kept_bytes=self._kept,
         )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -83,7 +83,9 @@ class Tables:
         try:
             yield
         except BaseException:
-            self.connection.execute("ROLLBACK")
+            # On a full disk SQLite has rolled back by itself.
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
 

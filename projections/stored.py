@@ -14,6 +14,7 @@ from ledger.projections.suites import Frozen
 from ledger.store import Row, Store
 
 _CANTOPEN, _READONLY = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
+_FULL = sqlite3.SQLITE_FULL
 
 
 class StoredPayloads:
@@ -78,6 +79,9 @@ def open_tables(
             fold.catch_up(progress)
             yield tables, fold.frozen
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if isinstance(error, sqlite3.Error) and error_code(error) == _FULL:
+            msg = f"the disk of {folder.projections} is full: free space there"
+            raise UncheckableError(msg) from error
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ledger.projections.materialize import Tables
 from tests.console import Console
 from tests.court import BAR
 
@@ -157,6 +158,29 @@ def test_damaged_tables_are_named_with_the_remedy(console: Console) -> None:
     assert shown.code == 3
     assert "projections.db is damaged" in shown.stderr
     assert "delete it" in shown.stderr
+
+
+def test_tables_on_a_full_disk_are_not_called_damaged(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = console.ledger / "projections.db"
+    path.rename(tmp_path / "kept.db")
+    made = Tables.__init__
+
+    def cramped(self: Tables, at: Path | None = None) -> None:
+        made(self, at)
+        [(pages,)] = self.connection.execute("PRAGMA page_count")
+        self.connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    monkeypatch.setattr(Tables, "__init__", cramped)
+    try:
+        shown = console.here("rows")
+    finally:
+        path.unlink()
+        (tmp_path / "kept.db").rename(path)
+    assert shown.code == 3
+    assert "is full: free space" in shown.stderr
+    assert "damaged" not in shown.stderr
 
 
 def test_the_kept_tables_have_the_rows_that_are_shown(console: Console) -> None:

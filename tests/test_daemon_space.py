@@ -120,3 +120,20 @@ def test_the_journal_says_once_that_room_is_low_and_that_it_was_made(
     disk.free = 4 * MIB
     disk.space.look()
     assert disk.said() == ["disk-low", "disk-freed"]
+
+
+def test_tables_that_agents_ask_for_take_nothing_of_the_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.db").write_bytes(bytes(5 * MIB))
+    disk = Disk(monkeypatch, total=800 * MIB, free=64 * MIB + 5 * MIB, folder=tmp_path)
+    disk.space.require_for_tables()
+    disk.free -= 1024
+    disk.space.look()
+    with pytest.raises(FaultError) as refused:
+        disk.space.require_for_tables()
+    assert refused.value.data["code"] == "disk-low"
+    # Those that are there already grow by less.
+    (tmp_path / "projections.db").write_bytes(bytes(MIB))
+    disk.space.look()
+    disk.space.require_for_tables()
