@@ -7,9 +7,11 @@ and of the very same task.
 
 import csv
 import gzip
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,42 @@ def test_a_task_without_a_past_is_even_where_the_publisher_takes_its_repository_
     # One task is new; of its repository's 358 earlier dispatches 77 had passed.
     published = mean + (Fraction(78, 360) ** 2 - Fraction(1, 4)) / 729
     assert dec12(published)[:7] == "0.18431"
+
+
+def test_no_rate_of_the_task_without_a_past_ranks_as_published(
+    later: dict[str, Row], runs: list[dict[str, str]]
+) -> None:
+    """Published is .65566 beside a Brier score that its repository's rate gives."""
+    of_task: dict[str, list[int]] = {}
+    for each in runs:
+        if each["run"] != LATER:
+            of_task.setdefault(each["instance_id"], []).append(int(each["resolved"]))
+    passed = {e["instance_id"]: e["resolved"] == "1" for e in runs if e["run"] == LATER}
+    rates = {
+        task: Fraction(sum(of_task[task]) + 1, len(of_task[task]) + 2)
+        for task in passed.keys() & of_task.keys()
+    }
+    [new] = passed.keys() - of_task.keys()
+
+    def ranked(rate: Fraction) -> str:
+        said = {**rates, new: rate}
+        high = Counter(said[task] for task in passed if passed[task])
+        low = Counter(said[task] for task in passed if not passed[task])
+        doubled = sum(
+            count * other * ((p > q) + (p >= q))
+            for p, count in high.items()
+            for q, other in low.items()
+        )
+        pairs = 2 * high.total() * low.total()
+        return dec12(Fraction(doubled, pairs))
+
+    assert ranked(Fraction(1, 2)) == later["per-instance"]["scores"]["auroc"]["value"]
+    assert f"{float(ranked(Fraction(78, 360))):.5f}" == "0.65565"
+    known = sorted({Fraction(0), *rates.values(), Fraction(1)})
+    between = [(low + high) / 2 for low, high in pairwise(known)]
+    found = {f"{float(ranked(rate)):.5f}" for rate in [*known, *between]}
+    assert "0.65565" in found
+    assert "0.65566" not in found
 
 
 def test_the_rates_are_those_of_a_plain_count(
