@@ -37,10 +37,6 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         """Return the one JSON value that the command printed."""
         return msgspec.json.decode(self.stdout)
 
-    def json_lines(self) -> list[Any]:
-        """Return the JSON values that the command printed, a line each."""
-        return [msgspec.json.decode(line) for line in self.stdout.splitlines()]
-
 
 class Stage:
     """Runs commands in `folder` and tells about it, unless it is to be silent."""

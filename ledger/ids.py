@@ -5,7 +5,6 @@ from hashlib import sha256
 
 _VERSIONED = re.compile(r"([a-z0-9][a-z0-9-]*)@v([1-9][0-9]{0,8})")
 CHARTER = "charter"
-HASH_DIGITS = 64
 
 
 def sha256_hex(content: bytes) -> str:

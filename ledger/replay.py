@@ -1,7 +1,6 @@
 """One path for living, recovering and auditing: check an event, then apply it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from ledger import codec
 from ledger.clock import parse_instant
@@ -10,19 +9,6 @@ from ledger.errors import CorruptLogError
 from ledger.rules import check
 from ledger.state import State
 from ledger.store import Row, Store
-
-
-class EventSource(Protocol):
-    """Recorded events in log order, from a store or from memory."""
-
-    def size(self) -> int:
-        """Return how many events there are."""
-
-    def read(self, start: int, stop: int) -> Iterator[Recorded]:
-        """Yield the events of positions from `start` until before `stop`."""
-
-    def read_at(self, seqs: Sequence[int]) -> Iterator[Recorded]:
-        """Yield the events at these positions, in the order given."""
 
 
 class StoredEvents:
