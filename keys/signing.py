@@ -16,7 +16,7 @@ from nacl import _sodium, bindings
 from ledger.errors import CorruptLogError, RefusedError, UsageError
 
 EVENT_TYPE = "application/vnd.sealed-ledger.event.v1+json"
-PUBLIC_BYTES = 32
+PUBLIC_BYTES, SIGNATURE_BYTES = 32, 64
 ED25519, COSIGNATURE = 1, 4  # the type byte of a note key
 
 # Printable ASCII: no two names may look alike, and none can steer a terminal.
@@ -24,6 +24,7 @@ _NAME = re.compile(r"[!-*,-~]{1,128}")
 PRIVATE = "PRIVATE+KEY+"
 # Deriving a key pair costs as much as signing: it is done once a key.
 _pair = lru_cache(maxsize=64)(bindings.crypto_sign_seed_keypair)
+_OPEN, _NULL = _sodium.lib.crypto_sign_open, _sodium.ffi.NULL
 _DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
 
 
@@ -102,14 +103,14 @@ def sign_payload(payload: bytes, signer: SignerKey) -> bytes:
 
 def verifies(message: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether `signature` over `message` is by `public`, as libsodium judges."""
-    if len(signature) != bindings.crypto_sign_BYTES or len(public) != PUBLIC_BYTES:
+    if len(signature) != SIGNATURE_BYTES or len(public) != PUBLIC_BYTES:
         return False
     return _opens(signature + message, public)
 
 
 def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether an entry's signature covers exactly these payload bytes."""
-    if len(signature) != bindings.crypto_sign_BYTES or len(public) != PUBLIC_BYTES:
+    if len(signature) != SIGNATURE_BYTES or len(public) != PUBLIC_BYTES:
         return False
     return _opens(b"%b%b%d %b" % (signature, _DSSE_HEAD, len(payload), payload), public)
 
@@ -117,12 +118,7 @@ def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
 def _opens(signed: bytes, public: bytes) -> bool:
     # The raw binding: nacl's own function copies the message out, which nobody
     # here wants, and that costs a tenth of the time of a signature.
-    return bool(
-        _sodium.lib.crypto_sign_open(
-            _sodium.ffi.NULL, _sodium.ffi.NULL, signed, len(signed), public
-        )
-        == 0
-    )
+    return bool(_OPEN(_NULL, _NULL, signed, len(signed), public) == 0)
 
 
 def is_sound_key(public: bytes) -> bool:

@@ -63,7 +63,7 @@ def compromised_keys(charters: Charters) -> dict[bytes, int]:
 
 def is_void(lost: Lost, key: bytes, seq: int) -> bool:
     """Tell whether what a key signed at a position speaks for nobody."""
-    return seq >= lost.get(key, seq + 1)
+    return bool(lost) and seq >= lost.get(key, seq + 1)
 
 
 def log_keys_ever(charters: Charters) -> tuple[VerifierKey, ...]:

@@ -44,7 +44,16 @@ def instant_text(instant: datetime) -> str:
 
 def instant_text_micros(instant: datetime) -> str:
     """Return RFC 3339 with `Z` and exactly six fraction digits, as entries have."""
-    return instant.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    # Less than half the time of `isoformat`, which asks the zone for its offset.
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ" % (  # noqa: UP031 - twice as fast
+        instant.year,
+        instant.month,
+        instant.day,
+        instant.hour,
+        instant.minute,
+        instant.second,
+        instant.microsecond,
+    )
 
 
 def parse_instant(text: str) -> datetime:

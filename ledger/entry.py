@@ -14,7 +14,8 @@ from ledger.events import LedgerEvent
 from ledger.keys.signing import decode_base64
 
 ENTRY_BYTES_MAX = 65_535
-_VERSION = b"sealed-ledger/entry/v1\n"
+# What a leaf's hash begins with, and the five lines.
+_LINES = b"%bsealed-ledger/entry/v1\n%b\n%b\n%b\n%b"
 _HEAD = re.compile(
     rb"sealed-ledger/entry/v1\n"
     rb"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)\n"
@@ -66,7 +67,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """An event where it stands in the log. `author_key` is the bare 32-byte key."""
 
     seq: int
@@ -83,8 +84,8 @@ def entry_bytes(
     payload: bytes,
 ) -> bytes:
     """Return an entry's bytes from its stored columns."""
-    return b"%b%b\n%b\n%b\n%b" % (
-        _VERSION,
+    return _LINES % (
+        b"",
         received_at.encode(),
         _hex_line(author_key),
         b2a_base64(signature, newline=False),
@@ -95,6 +96,20 @@ def entry_bytes(
 @lru_cache(maxsize=256)
 def _hex_line(key: bytes) -> bytes:
     return key.hex().encode()
+
+
+def leaf_of(
+    received_at: str, author_key: bytes, signature: bytes, payload: bytes
+) -> bytes:
+    """Return the leaf of an entry from its stored columns."""
+    content = _LINES % (
+        b"\x00",
+        received_at.encode(),
+        _hex_line(author_key),
+        b2a_base64(signature, newline=False),
+        payload,
+    )
+    return sha256(content).digest()
 
 
 def leaf_hash(content: bytes) -> bytes:

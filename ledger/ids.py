@@ -1,6 +1,7 @@
 """Names and hashes: how a thing is called, and how its bytes are summed up."""
 
 import re
+from functools import lru_cache
 from hashlib import sha256
 
 _VERSIONED = re.compile(r"([a-z0-9][a-z0-9-]*)@v([1-9][0-9]{0,8})")
@@ -17,6 +18,7 @@ def event_id(payload: bytes) -> str:
     return sha256(payload).hexdigest()
 
 
+@lru_cache(maxsize=256)
 def parse_version(suite: str) -> tuple[str, int]:
     """Return the name and the number of `name@vN`; raise `ValueError` otherwise."""
     match = _VERSIONED.fullmatch(suite)

@@ -140,7 +140,7 @@ class Index:
         self._database.pragma("cache_size", -32_768)
         self._database.execute(_SCHEMA)
         self._units: dict[str, Unit] = {}
-        self._asked: dict[str, str] = {}
+        self._asked: dict[str, Unit] = {}
         self._changed: dict[str, Unit] = {}
         self._asked_new: dict[str, str] = {}
         self._frozen_new: list[int] = []
@@ -148,23 +148,52 @@ class Index:
             "SELECT EXISTS(SELECT 1 FROM units)",
         ).fetchone() == (1,)
 
-    def difference(self, path: Path) -> str | None:
+    def difference(self, path: Path, size: int, root: bytes) -> str | None:
         """Return the first thing in which a file differs from this index, or "".
 
-        All of this one must be written. None where the file speaks of the log at
-        another size. Raises `CorruptLogError` for a file that is damaged.
+        `size` and `root` say of which log this index knows everything. None where the
+        file speaks of another. Raises `CorruptLogError` for a file that is damaged.
         """
+        if self._stored:
+            self.flush(size, root)
         try:
             with closing(_reader(path)) as other:
                 # One state of the file, whoever writes to it meanwhile.
                 other.execute("BEGIN")
-                if _position(other) != self.position():
+                if _position(other) != (size, root):
                     return None
-                pairs = zip_longest(_contents(self._database), _contents(other))
+                if not self._stored and self._is_kept_in(other):
+                    return ""
+                pairs = zip_longest(self._contents(), _contents(other))
                 return next((_told(*pair) for pair in pairs if pair[0] != pair[1]), "")
         except apsw.Error as error:
             msg = f"{path} is damaged: {error}"
             raise CorruptLogError(msg) from error
+
+    def _is_kept_in(self, other: apsw.Connection) -> bool:
+        """Tell whether a file says exactly what this index has in memory."""
+        units, asked = dict(self._changed), dict(self._asked_new)
+        for name, blob in other.execute("SELECT name, unit FROM units"):
+            unit = units.pop(name, None)
+            if unit is None or _ENCODER.encode(unit) != blob:
+                return False
+        for question, name in other.execute("SELECT question, name FROM asked"):
+            if asked.pop(question, None) != name:
+                return False
+        found = other.execute("SELECT seq FROM frozen ORDER BY seq").fetchall()
+        return not (units or asked) and found == [(seq,) for seq in self._frozen_new]
+
+    def _contents(self) -> Iterator[tuple[object, ...]]:
+        """Yield what `_contents` would, were all of it written: in SQLite's order."""
+        if self._stored:
+            yield from _contents(self._database)
+            return
+        for name in sorted(self._changed):
+            yield "units", name, _ENCODER.encode(self._changed[name])
+        for question in sorted(self._asked_new):
+            yield "asked", question, self._asked_new[question]
+        for seq in self._frozen_new:
+            yield "frozen", seq
 
     def close(self) -> None:
         """Close the file. Unflushed changes are dropped: a replay finds them again."""
@@ -207,12 +236,13 @@ class Index:
     def asked(self, suite: str, question_hash: str) -> Unit | None:
         """Return the unit that a question of a suite belongs to."""
         question = suite + question_hash
-        name = self._asked.get(question)
-        if name is None and self._stored:
+        unit = self._asked.get(question)
+        if unit is None and self._stored:
             row = self._row("SELECT name FROM asked WHERE question = ?", question)
-            if row is not None:
-                name = self._asked[question] = row[0]
-        return None if name is None else self.named(name)
+            unit = None if row is None else self.named(row[0])
+            if unit is not None:
+                self._asked[question] = unit
+        return unit
 
     def _row(self, sql: str, key: str) -> Any:  # noqa: ANN401 - a row of either table
         try:
@@ -230,7 +260,7 @@ class Index:
     def put_question(self, unit: Unit, question_hash: str) -> None:
         """Remember that a question belongs to `unit`."""
         question = unit.suite + question_hash
-        self._asked[question] = unit.name
+        self._asked[question] = unit
         self._asked_new[question] = unit.name
 
     def put_frozen(self, seq: int) -> None:

@@ -31,12 +31,19 @@ class Tree:
 
     def append(self, leaf: bytes) -> None:
         """Take one more leaf hash."""
-        size = self.size
-        while size & 1:
-            leaf = sha256(b"\x01" + self.edge.pop() + leaf).digest()
-            size >>= 1
-        self.edge.append(leaf)
-        self.size += 1
+        self.extend((leaf,))
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Take more leaf hashes, in order."""
+        edge, size = self.edge, self.size
+        for leaf in leaves:
+            node, above = leaf, size
+            while above & 1:
+                node = sha256(b"\x01" + edge.pop() + node).digest()
+                above >>= 1
+            edge.append(node)
+            size += 1
+        self.size = size
 
     def root(self) -> bytes:
         """Return the root hash at the present size."""

@@ -39,21 +39,23 @@ def check(state: State, recorded: Recorded) -> Place | None:
     A suite or charter belongs to no unit: None. That the signature verifies under
     `author_key` was found out before.
     """
-    event = recorded.event
-    if state.charter is None:
+    event, charter = recorded.event, state.charter
+    if charter is None:
         _check_first(recorded)
         return None
-    _check_ledger(state, event)
+    if event.ledger != state.ledger:
+        raise _wrong_ledger(event, state.ledger)
     role = _require_key(state.roster, recorded).role
     _require_role(event, role)
-    _check_created(state.charter, recorded)
+    if event.created_at > recorded.received_at:
+        _check_created(charter, recorded)
     match event:
         case ForecastSealed():
-            return check_seal(state, recorded)
+            return check_seal(state, recorded, event)
         case ForecastUpdated():
-            return check_update(state, recorded)
+            return check_update(state, recorded, event)
         case ResolutionRecorded():
-            return check_resolution(state, recorded, role)
+            return check_resolution(state, recorded, event, role)
         case SuiteFrozen():
             check_frozen(state, event, recorded.seq)
             return None
@@ -87,13 +89,12 @@ def _named(event: LedgerEvent) -> str:
     return f"a {type(event).__name__} of {event.suite}"
 
 
-def _check_ledger(state: State, event: LedgerEvent) -> None:
-    if event.ledger != state.ledger:
-        msg = (
-            f"the event is signed for ledger {event.ledger or '(none)'}, and this is "
-            f"{state.ledger}: sign it again for this one"
-        )
-        raise RefusedError("wrong-ledger", msg)
+def _wrong_ledger(event: LedgerEvent, ledger: str | None) -> RefusedError:
+    msg = (
+        f"the event is signed for ledger {event.ledger or '(none)'}, and this is "
+        f"{ledger}: sign it again for this one"
+    )
+    return RefusedError("wrong-ledger", msg)
 
 
 def _require_key(roster: Roster, recorded: Recorded) -> Member:
@@ -111,18 +112,18 @@ def _require_key(roster: Roster, recorded: Recorded) -> Member:
 
 _FORECASTS: tuple[Role, ...] = ("forecaster",)
 _RESOLVES: tuple[Role, ...] = ("resolver",)
+_FREEZES: tuple[Role, ...] = ("evaluator",)
+_FREEZES_CHARTER: tuple[Role, ...] = ("root",)
 _OPENS: tuple[Role, ...] = ("issuer", "resolver")
 
 
 def _require_role(event: LedgerEvent, role: Role) -> None:
-    needed: tuple[Role, ...]
-    if isinstance(event, SuiteFrozen):
-        of_charter = isinstance(event.manifest, CharterManifest)
-        needed = ("root",) if of_charter else ("evaluator",)
-    elif isinstance(event, ResolutionRecorded):
+    needed = _FORECASTS
+    if isinstance(event, ResolutionRecorded):
         needed = _OPENS if event.status == "PENDING" else _RESOLVES
-    else:
-        needed = _FORECASTS
+    elif isinstance(event, SuiteFrozen):
+        of_charter = isinstance(event.manifest, CharterManifest)
+        needed = _FREEZES_CHARTER if of_charter else _FREEZES
     if role not in needed:
         what = type(event).__name__
         if isinstance(event, ResolutionRecorded):
@@ -135,8 +136,6 @@ def _require_role(event: LedgerEvent, role: Role) -> None:
 
 def _check_created(charter: CharterManifest, recorded: Recorded) -> None:
     created_at = recorded.event.created_at
-    if created_at <= recorded.received_at:
-        return
     ahead = charter.created_ahead_seconds
     if created_at - recorded.received_at > span(ahead):
         msg = (

@@ -7,19 +7,17 @@ from ledger.clock import HOUR_SECONDS, instant_text, span
 from ledger.entry import Recorded
 from ledger.errors import RefusedError
 from ledger.events import Forecast, ForecastSealed, ForecastUpdated, Quantity
-from ledger.rules_question import place_of, require_suite
+from ledger.rules_question import place_by_hash, place_of, require_suite
 from ledger.state import FrozenSuite, State
-from ledger.unit import Asked, Chain, Place, Unit
+from ledger.unit import Asked, Chain, Link, Place, Unit
 
 
-def check_seal(state: State, recorded: Recorded) -> Place:
+def check_seal(state: State, recorded: Recorded, event: ForecastSealed) -> Place:
     """Refuse a first vector that its suite, question or answers do not allow."""
-    event = recorded.event
-    assert isinstance(event, ForecastSealed)
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
     question = event.question
-    place = place_of(state, frozen, recorded, "forecaster")
+    place = place_of(state, frozen, recorded, event, "forecaster")
     answers = place.unit.known_as(place.question_hash, state.lost).answers
     if question is not None:
         answers = frozen.templates[question.template].answers or question.answers
@@ -27,17 +25,14 @@ def check_seal(state: State, recorded: Recorded) -> Place:
     return place
 
 
-def check_update(state: State, recorded: Recorded) -> Place:
+def check_update(state: State, recorded: Recorded, event: ForecastUpdated) -> Place:
     """Refuse an update that does not attach to the end of its own chain."""
-    event = recorded.event
-    assert isinstance(event, ForecastUpdated)
     frozen = require_suite(state, event.suite)
     _check_competitor(frozen, event)
-    place = place_of(state, frozen, recorded, "forecaster")
+    place = place_by_hash(state, event.suite, event.question_hash)
     unit = place.unit
     asked = unit.known_as(place.question_hash, state.lost)
-    chain = _require_chain(state, unit, event)
-    parent = chain.end(state.lost)
+    chain, parent = _require_chain(state, unit, event)
     if event.created_at < parent.created_at:
         msg = (
             f"the update was created {instant_text(event.created_at)}, before its parent "
@@ -53,19 +48,22 @@ def check_update(state: State, recorded: Recorded) -> Place:
     return place
 
 
-def _require_chain(state: State, unit: Unit, event: ForecastUpdated) -> Chain:
+def _require_chain(
+    state: State, unit: Unit, event: ForecastUpdated
+) -> tuple[Chain, Link]:
+    """Return the forecaster's own chain and its end, to which the update attaches."""
     own = unit.chains.get(event.forecaster)
-    last = None if own is None else own.end(state.lost).event_id
-    if own is not None and last == event.parent:
-        return own
+    last = None if own is None else own.end(state.lost)
+    if own is not None and last is not None and last.event_id == event.parent:
+        return own, last
     for name, chain in unit.chains.items():
         if chain is not own and chain.end(state.lost).event_id == event.parent:
             msg = f"the parent {event.parent} is {name}'s forecast, not {event.forecaster}'s"
             raise RefusedError("foreign-parent", msg)
-    if own is None:
+    if last is None:
         msg = f"{event.forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
-    msg = f"the parent must be the chain's last, {last}, not {event.parent}"
+    msg = f"the parent must be the chain's last, {last.event_id}, not {event.parent}"
     raise RefusedError("parent-not-last", msg)
 
 

@@ -6,7 +6,7 @@ from ledger.clock import HOUR_SECONDS, instant_text, span
 from ledger.codec import question_hash
 from ledger.entry import Recorded
 from ledger.errors import RefusedError
-from ledger.events import ForecastUpdated, Question, SuiteFrozen
+from ledger.events import ForecastSealed, Question, ResolutionRecorded
 from ledger.keys.roster import Role
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
@@ -24,18 +24,20 @@ def require_suite(state: State, suite: str) -> FrozenSuite:
 
 
 def place_of(
-    state: State, frozen: FrozenSuite, recorded: Recorded, role: Role
+    state: State,
+    frozen: FrozenSuite,
+    recorded: Recorded,
+    event: ForecastSealed | ResolutionRecorded,
+    role: Role,
 ) -> Place:
     """Return the unit that an event is about, a new one where the event opens it.
 
     Refuses a question that is unknown, outside its template's bounds, or brought
     by someone who may not bring it.
     """
-    suite, event = frozen.manifest.suite, recorded.event
-    assert not isinstance(event, SuiteFrozen)
-    question = None if isinstance(event, ForecastUpdated) else event.question
+    suite, question = event.suite, event.question
     if question is None:
-        return _place_by_hash(state, suite, event.question_hash)
+        return place_by_hash(state, suite, event.question_hash)
     actual = question_hash(question)
     if event.question_hash not in {None, actual}:
         msg = f"question_hash is {event.question_hash}, and the question's hash is {actual}"
@@ -43,7 +45,7 @@ def place_of(
     template = _require_template(frozen, question)
     asked = _asked(question, actual, template, recorded)
     brought = asked if role in OPENERS[template.question_owner] else None
-    unit = state.unit_of(suite, actual)
+    unit = state.units.asked(suite, actual)
     if unit is not None:
         return Place(unit, actual, is_new=False, brought=brought)
     check_bounds(question, template)
@@ -72,11 +74,12 @@ def _asked(
     )
 
 
-def _place_by_hash(state: State, suite: str, stated_hash: str | None) -> Place:
+def place_by_hash(state: State, suite: str, stated_hash: str | None) -> Place:
+    """Return the unit of a question that is known; refuse any other hash."""
     if stated_hash is None:
         msg = "the event names no question: give `question`, or `question_hash`"
         raise RefusedError("question-missing", msg)
-    unit = state.unit_of(suite, stated_hash)
+    unit = state.units.asked(suite, stated_hash)
     if unit is None:
         msg = (
             f"no question with hash {stated_hash} is open in {suite}: "
@@ -126,9 +129,9 @@ def _outside(question: Question, template: Template) -> str | None:
     """Return how a question leaves its template's bounds, or None."""
     if question.horizon not in template.horizons:
         return f"horizon {question.horizon!r} is none of {', '.join(template.horizons)}"
-    strange = sorted(set(question.tags) - set(template.allowed_tags))
+    strange = [tag for tag in question.tags if tag not in template.allowed_tags]
     if strange:
-        return f"tag {strange[0]!r} is none of {', '.join(template.allowed_tags) or 'none'}"
+        return f"tag {min(strange)!r} is none of {', '.join(template.allowed_tags) or 'none'}"
     if template.answers and question.answers:
         return f"answers are fixed by {template.id}: leave them out"
     if not template.answers and len(set(question.answers)) < max(
@@ -182,12 +185,12 @@ def _require_may_open(
         )
         raise RefusedError("superseded-suite", msg)
     owner = template.question_owner
-    remedies: dict[str | None, str] = {
-        "evaluator": f"its questions are the pinned list {template.questions!r}",
-        "issuer": "an issuer opens its questions with a PENDING record",
-        "forecaster": "a forecaster or an issuer brings its questions",
-    }
     allowed = is_listed if owner == "evaluator" else role in OPENERS[owner]
     if not allowed:
+        remedies: dict[str | None, str] = {
+            "evaluator": f"its questions are the pinned list {template.questions!r}",
+            "issuer": "an issuer opens its questions with a PENDING record",
+            "forecaster": "a forecaster or an issuer brings its questions",
+        }
         msg = f"{question.id} ({actual_hash}) is not open in {suite}/{template.id}: {remedies[owner]}"
         raise RefusedError("not-the-question-owner", msg)

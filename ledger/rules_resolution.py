@@ -14,16 +14,16 @@ from ledger.unit import Place, Record
 _REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
 
-def check_resolution(state: State, recorded: Recorded, role: Role) -> Place:
+def check_resolution(
+    state: State, recorded: Recorded, event: ResolutionRecorded, role: Role
+) -> Place:
     """Refuse a record without authority, predecessor, reason or valid outcome."""
-    event = recorded.event
-    assert isinstance(event, ResolutionRecorded)
     frozen = require_suite(state, event.suite)
     if role == "resolver" and event.author not in frozen.manifest.resolvers:
         allowed = ", ".join(frozen.manifest.resolvers)
         msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
         raise RefusedError("not-a-resolver", msg)
-    place = place_of(state, frozen, recorded, role)
+    place = place_of(state, frozen, recorded, event, role)
     answers = place.unit.question(state.lost).answers
     _check_content(event, answers, recorded.received_at)
     for name in event.values:

@@ -49,13 +49,12 @@ def require_spelling(event: LedgerEvent) -> None:
 
 
 def _check_forecast(event: Forecast) -> None:
-    hashes = (event.ledger or "") + event.suite_hash
-    hashes += (event.question_hash or "") + (event.commitment or "")
+    hashes = f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}{event.commitment or ''}"
     if isinstance(event, ForecastUpdated):
-        hashes += event.parent + (event.opens or "") + (event.salt or "")
-    _require_hashes(hashes)
-    if isinstance(event, ForecastSealed) and event.question is not None:
+        hashes = f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
+    elif isinstance(event, ForecastSealed) and event.question is not None:
         require_question(event.question)
+    _require_hashes(hashes)
     if event.evidence is not None:
         _check_evidence(event.evidence)
     if event.quantities:
@@ -63,18 +62,13 @@ def _check_forecast(event: Forecast) -> None:
     if event.extensions:
         _check_extensions(event.extensions)
     if event.probabilities:
-        _require_names(tuple(event.probabilities))
-        require_vector(event.probabilities)
+        _require_sound(tuple(event.probabilities.items()))
 
 
 def _check_resolution(event: ResolutionRecorded) -> None:
     _require_hashes(
-        (event.ledger or "")
-        + event.question_hash
-        + (event.evidence_hash or "")
-        + (event.acceptance_hash or "")
-        + (event.supersedes or "")
-        + (event.confirms or "")
+        f"{event.ledger or ''}{event.question_hash}{event.evidence_hash or ''}"
+        f"{event.acceptance_hash or ''}{event.supersedes or ''}{event.confirms or ''}"
     )
     for time in (event.started_at, event.occurred_at, event.published_at):
         if time is not None and time.tzinfo is not UTC:
@@ -205,6 +199,14 @@ def ppm(probability: str) -> int:
         )
         raise RefusedError("too-many-places", msg)
     return int(places.ljust(_PLACES_MAX, "0"))
+
+
+@lru_cache(maxsize=16_384)
+def _require_sound(vector: tuple[tuple[str, str], ...]) -> None:
+    """Refuse a vector with a name that is none, or another sum; those let in recur."""
+    probabilities = dict(vector)
+    _require_names(tuple(probabilities))
+    require_vector(probabilities)
 
 
 def require_vector(probabilities: dict[str, str]) -> None:

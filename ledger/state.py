@@ -89,21 +89,21 @@ class State:
     def apply(self, recorded: Recorded, place: Place | None) -> None:
         """Take one event that the rules have let in, where they placed it."""
         event = recorded.event
-        if place is None:
-            assert isinstance(event, SuiteFrozen)
+        if isinstance(event, SuiteFrozen):
             self.apply_frozen(recorded.seq, recorded.event_id, event)
             self.units.put_frozen(recorded.seq)
             return
+        assert place is not None
+        unit = place.unit
         if place.is_new:
-            self.units.put_question(place.unit, place.question_hash)
+            self.units.put_question(unit, place.question_hash)
         if place.brought is not None:
-            place.unit.ask(place.brought)
+            unit.ask(place.brought)
         if isinstance(event, ResolutionRecorded):
-            _apply_resolution(place.unit, recorded, event)
+            _apply_resolution(unit, recorded, event)
         else:
-            assert isinstance(event, ForecastSealed | ForecastUpdated)
-            _apply_forecast(place.unit, recorded, event)
-        self.units.put(place.unit)
+            _apply_forecast(unit, recorded, event)
+        self.units.put(unit)
 
     def apply_frozen(self, seq: int, event_id: str, event: SuiteFrozen) -> None:
         """Put a charter or suite in force, without noting its position."""

@@ -37,6 +37,8 @@ _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM ent
 _WAL_PAGES_MAX = 4_000
 _NOTHING_WRITTEN = "log.db failed and nothing was written"
 _BUSY_MILLISECONDS = 5_000
+# Room for what an audit comes back to: the index of a million event ids.
+_READER_CACHE_KIB = 65_536
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -279,13 +281,13 @@ class Store:
             remedy = f"free space on the disk of {self._database.filename}, then start"
         return WriterStoppedError(f"{what} ({error}): {remedy}")
 
-    def ask(self, query: str, values: Sequence[int] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield what a query finds: for an audit, which believes no column's type.
+    def ask(self, query: str, values: Sequence[int] = ()) -> list[tuple[Any, ...]]:
+        """Return what a query finds: for an audit, which believes no column's type.
 
         Raises `CorruptLogError` where SQLite cannot read the file.
         """
         with legible():
-            yield from self._database.execute(query, values)
+            return self._database.execute(query, values).fetchall()
 
 
 @contextmanager
@@ -352,7 +354,9 @@ def open_store(path: Path, *, read_only: bool) -> Store:
         database.set_busy_timeout(_BUSY_MILLISECONDS)
         store = Store(database)
         found = store.meta().get("format")
-        if not read_only:
+        if read_only:
+            database.pragma("cache_size", -_READER_CACHE_KIB)
+        else:
             _set_up_writer(database)
             # Setting wal_autocheckpoint takes the hook away: it is set once more.
             store = Store(database)

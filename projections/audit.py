@@ -19,6 +19,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ledger.anchor import mark_path
+from ledger.collecting import uncollected
 from ledger.durable import read_regular
 from ledger.errors import (
     CorruptLogError,
@@ -89,16 +90,18 @@ def verify_ledger(
         asked = options or Options()
         mark = _mark(asked.state_home, settings)
         entries = Entries(store, is_sound=storage.ok is True)
-        judged = judge_log(
-            entries,
-            around,
-            folder.blobs.get,
-            asked=asked,
-            mark=mark if isinstance(mark, str) else None,
-            index_file=folder.index,
-            signatures=_signatures(folder.log, entries, around, asked.jobs),
-            progress=progress,
-        )
+        # Until all units are forgotten: a collector that comes back walks over them.
+        with uncollected():
+            judged = judge_log(
+                entries,
+                around,
+                folder.blobs.get,
+                asked=asked,
+                mark=mark if isinstance(mark, str) else None,
+                index_file=folder.index,
+                signatures=_signatures(folder.log, entries, around, asked.jobs),
+                progress=progress,
+            )
         folded = _folded(folder, store, judged, asked, progress)
     *anchors, marked = judged.anchors
     return Report(

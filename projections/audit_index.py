@@ -22,9 +22,8 @@ def check_index(path: Path | None, again: Index, tree: Tree) -> Check:
     """
     if path is None or not path.exists():
         return unasked(NAME, "nothing stored")
-    again.flush(tree.size, tree.root())
     try:
-        difference = again.difference(path)
+        difference = again.difference(path, tree.size, tree.root())
     except LedgerError as error:
         return is_false(NAME, 0, f"{error}: delete it, it is made again")
     if difference is None:

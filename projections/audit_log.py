@@ -12,7 +12,6 @@ from typing import Protocol
 
 import msgspec
 
-from ledger.collecting import uncollected
 from ledger.errors import CorruptLogError
 from ledger.index import Index
 from ledger.keys.signing import VerifierKey
@@ -98,8 +97,7 @@ def judge_log(
     wanted += [notes.stated(note) for note in (asked.against, mark) if note is not None]
     with closing(Index()) as index, closing(signatures or InlineSignatures()) as signed:
         passed = EntryPass(index, blobs, {each.size for each in wanted if each})
-        with uncollected():
-            _look_at_all(entries, around, passed, signed, progress)
+        _look_at_all(entries, around, passed, signed, progress)
         rules = passed.check_rules()
         indexed = check_index(index_file if rules.ok else None, index, passed.tree)
         signed_by_authors = signed.check(

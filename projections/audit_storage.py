@@ -143,7 +143,7 @@ class Entries:
 
     def read(self, first: int, last: int, limit: int) -> list[RawEntry]:
         """Return at most `limit` entries of the positions from `first` to `last`."""
-        return list(self._store.ask(self._query, (first, last, limit)))
+        return self._store.ask(self._query, (first, last, limit))
 
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
         """Yield all entries up to the position `last`, in order, `limit` at a time.
