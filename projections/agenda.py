@@ -3,15 +3,16 @@
 The one projection that is asked at a given moment: what is due depends on the time.
 """
 
-import sqlite3
 from collections.abc import Iterator
 from typing import Literal
 
+import apsw
 import msgspec
 
 from ledger.clock import from_micros, instant_text, micros, parse_instant
 from ledger.projections.board_units import PENDING, Pinned, read_units
 from ledger.projections.lineage import KINDS, REVEAL
+from ledger.projections.schema import found
 from ledger.projections.suites import SECOND_US, Frozen, SuiteVersion
 
 State = Literal["due", "pending", "overdue"]
@@ -39,7 +40,7 @@ class OpenUnit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_units(
-    connection: sqlite3.Connection,
+    connection: apsw.Connection,
     frozen: Frozen,
     pinned: Pinned,
     at_us: int,
@@ -66,27 +67,26 @@ def open_units(
     )
 
 
-def undeclared(connection: sqlite3.Connection, suite: str, as_of: str) -> int:
+def undeclared(connection: apsw.Connection, suite: str, as_of: str) -> int:
     """Return how many units that the log has opened no row of that instant counts.
 
     Their cut-offs are ahead of it.
     """
-    [count] = connection.execute(
-        "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ? AND is_spoken",
-        (suite, micros(parse_instant(as_of))),
-    ).fetchone()
+    sql = (
+        "SELECT count(*) FROM questions WHERE suite = ? AND cutoff_us > ? AND is_spoken"
+    )
+    [(count,)] = found(connection, sql, (suite, micros(parse_instant(as_of))))
     return int(count)
 
 
-def stolen(connection: sqlite3.Connection, suite: str) -> int:
+def stolen(connection: apsw.Connection, suite: str) -> int:
     """Return how many units no row counts since only compromised keys opened them."""
-    [count] = connection.execute(
-        "SELECT count(*) FROM questions WHERE suite = ? AND NOT is_spoken", (suite,)
-    ).fetchone()
+    sql = "SELECT count(*) FROM questions WHERE suite = ? AND NOT is_spoken"
+    [(count,)] = found(connection, sql, (suite,))
     return int(count)
 
 
-def called(connection: sqlite3.Connection, question_hash: str) -> str | None:
+def called(connection: apsw.Connection, question_hash: str) -> str | None:
     """Return the template/id/horizon of a question that the log has seen."""
     found = connection.execute(
         "SELECT template, id, horizon FROM questions WHERE question_hash = ? OR unit IN "
@@ -97,7 +97,7 @@ def called(connection: sqlite3.Connection, question_hash: str) -> str | None:
 
 
 def _of_suite(
-    connection: sqlite3.Connection,
+    connection: apsw.Connection,
     frozen: Frozen,
     suite: SuiteVersion,
     pinned: Pinned,
@@ -143,7 +143,7 @@ def _state(cutoff_us: int, resolve_by_us: int, at_us: int, *, is_closed: bool) -
     return "pending" if at_us <= resolve_by_us else "overdue"
 
 
-def _spoken(connection: sqlite3.Connection, suite: str) -> dict[int, set[str]]:
+def _spoken(connection: apsw.Connection, suite: str) -> dict[int, set[str]]:
     """Return who sealed something on each unit, by the unit's number."""
     rows = connection.execute(
         "SELECT DISTINCT f.unit, f.forecaster FROM forecasts f JOIN questions q "

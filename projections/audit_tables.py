@@ -6,7 +6,6 @@ baselines are compared where they are up to date: others are computed again befo
 anybody sees them.
 """
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import zip_longest
@@ -14,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import apsw
 import msgspec
 
 from ledger.errors import Finding
@@ -28,8 +28,7 @@ from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource
 from ledger.projections.report import Report
-from ledger.projections.schema import FORMAT, fresh_parts, parts
-from ledger.projections.stored import error_code
+from ledger.projections.schema import FORMAT, fresh_parts, parts, read_only
 from ledger.projections.tables import TABLES, Table
 from ledger.state import Blobs
 
@@ -41,13 +40,14 @@ _DERIVED = {
     "freshness": "suite",
 }
 _SHOWN_BEFORE, _SHOWN_AFTER = 24, 40
-_IN_THE_WAY = {
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-}
-Connection = sqlite3.Connection
+# A journal that only a writer may play back, or somebody who writes for long.
+_IN_THE_WAY = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+)
+Connection = apsw.Connection
 
 
 class Folded(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ def _check(path: Path, again: _Again) -> Check:
         return is_false(_NAME, 0, f"{path.name} is no file: delete it")
     try:
         with _read_only(path) as stored:
-            (version,) = stored.execute("PRAGMA user_version").fetchone()
+            version = stored.pragma("user_version")
             if version != FORMAT:
                 detail = f"the tables have format {version}: they will be made again"
                 return unasked(_NAME, detail)
@@ -147,17 +147,15 @@ def _check(path: Path, again: _Again) -> Check:
             if problem is not None:
                 return is_false(_NAME, 0, problem)
             return _compared(stored, again)
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        # A journal that only a writer may play back, or somebody who writes for long.
-        if isinstance(error, sqlite3.Error) and error_code(error) in _IN_THE_WAY:
-            return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
+    except _IN_THE_WAY as error:
+        return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
+    except (apsw.Error, UnicodeDecodeError) as error:
         return is_false(_NAME, 0, f"{path.name} is damaged ({error}): delete it")
 
 
 @contextmanager
 def _read_only(path: Path) -> Iterator[Connection]:
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+    with closing(read_only(path)) as connection:
         # One state of the tables, whoever folds in what is new meanwhile.
         connection.execute("BEGIN")
         yield connection
@@ -174,7 +172,7 @@ def _wrong_schema(stored: Connection) -> str | None:
     for kind, name in sorted(needs):
         if has[kind, name] != needs[kind, name]:
             return f"the {kind} {name} says something else than it should"
-    (sound,) = stored.execute("PRAGMA integrity_check(1)").fetchone()
+    sound = stored.execute("PRAGMA integrity_check(1)").get
     return None if sound == "ok" else f"its parts contradict each other: {sound}"
 
 

@@ -1,7 +1,6 @@
 """One suite's tables as columns: what its reporting rows are made from."""
 
-import sqlite3
-
+import apsw
 import msgspec
 import numpy as np
 
@@ -152,7 +151,7 @@ _VECTOR_NUMBERS = (
 
 
 def _read_vectors(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+    connection: apsw.Connection, suite: SuiteVersion, units: Units
 ) -> Vectors:
     found = gather(
         batches(connection, _VECTORS, (suite.name, KINDS[REVEAL])),
@@ -199,7 +198,7 @@ def _vector_codes(texts: list[str]) -> Integers:
 
 
 def _read_training(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+    connection: apsw.Connection, suite: SuiteVersion, units: Units
 ) -> Flags:
     """Mark the first units to be resolved, as many as the suite keeps for training.
 
@@ -222,7 +221,7 @@ def _read_training(
     return marked
 
 
-def _read_opened(connection: sqlite3.Connection, suite: SuiteVersion) -> dict[int, int]:
+def _read_opened(connection: apsw.Connection, suite: SuiteVersion) -> dict[int, int]:
     if not any(each.of for each in suite.manifest.competitors):
         return {}
     place = "created_us" if suite.is_claimed else "seq"
@@ -242,7 +241,7 @@ _FINDINGS = """SELECT x.unit, x.rule, ifnull(f.forecaster, '')
 
 
 def _read_findings(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+    connection: apsw.Connection, suite: SuiteVersion, units: Units
 ) -> Findings:
     rows = batches(connection, _FINDINGS, (suite.name,))
     found = gather(rows, "unit", "rule forecaster")

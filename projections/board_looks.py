@@ -4,12 +4,12 @@ An outcome that is amended away was known all the same: whoever could take it ou
 number could look at the same look twice.
 """
 
-import sqlite3
-
+import apsw
 import msgspec
 import numpy as np
 
 from ledger.projections.columns import Integers, integers
+from ledger.projections.schema import found
 
 # The entries about a suite: the first one that was received at a unit's cut-off or later
 # makes it a declared one.
@@ -44,9 +44,9 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True):
     is_amended: bool
 
 
-def read_reached(connection: sqlite3.Connection, suite: str, as_of_us: int) -> Reached:
+def read_reached(connection: apsw.Connection, suite: str, as_of_us: int) -> Reached:
     """Return how many units of a suite ever had an outcome, when it was read."""
-    rows = connection.execute(FIRST_OUTCOMES, {"suite": suite}).fetchall()
+    rows = found(connection, FIRST_OUTCOMES, {"suite": suite})
     first, received_us, cutoff_us = (
         integers([row[column] for row in rows]) for column in range(3)
     )
@@ -56,16 +56,14 @@ def read_reached(connection: sqlite3.Connection, suite: str, as_of_us: int) -> R
         return Reached(resolved=0, before=0, is_amended=False)
     since = first
     if (received_us[is_declared] < cutoff_us).any():
-        entries = connection.execute(
-            f"{ENTRIES} ORDER BY e.seq", {"suite": suite}
-        ).fetchall()
+        entries = found(connection, f"{ENTRIES} ORDER BY e.seq", {"suite": suite})
         seqs, receipts = (
             integers([row[column] for row in entries]) for column in range(2)
         )
         since = declared_with(first, cutoff_us, seqs, receipts)
     last = int(since.max())
-    asked = {"suite": suite, "as_of": as_of_us, "since": last}
-    (amended,) = connection.execute(_AMENDED, asked).fetchone()
+    asked: dict[str, str | int] = {"suite": suite, "as_of": as_of_us, "since": last}
+    [(amended,)] = found(connection, _AMENDED, asked)
     return Reached(
         resolved=len(since),
         before=int(np.count_nonzero(since < last)),

@@ -4,10 +4,10 @@ Nothing else orders anything, so that no sum and no hash can depend on how a dat
 or a dictionary happens to list things.
 """
 
-import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import apsw
 import msgspec
 import numpy as np
 
@@ -92,7 +92,7 @@ _SQL = f"""SELECT unit, cutoff_us, resolve_by_us,
 
 
 def read_units(
-    connection: sqlite3.Connection, suite: SuiteVersion, pinned: Pinned
+    connection: apsw.Connection, suite: SuiteVersion, pinned: Pinned
 ) -> Units:
     """Return the units of a suite.
 
@@ -120,7 +120,7 @@ def read_units(
 
 
 def _rows(
-    connection: sqlite3.Connection,
+    connection: apsw.Connection,
     suite: SuiteVersion,
     pinned: Pinned,
     spoken_of: Collection[str],

@@ -6,6 +6,7 @@ Free text stays in the log: reasons, notes, questions, and what a runtime append
 # ruff: noqa: S608 - the statement is put together from our own names and marks
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -98,7 +99,7 @@ def read_forecasts(
     )
 
     def batches() -> Iterator[dict[str, list[Any]]]:
-        while found := cursor.fetchmany(_FETCHED):
+        while found := list(islice(cursor, _FETCHED)):
             yield _batch(found, source, tags)
 
     return forecasts_frame(batches(), tags)

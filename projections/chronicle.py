@@ -3,10 +3,10 @@
 Nothing is judged here: the tables say what counts and why, the log what was said.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import apsw
 import msgspec
 
 from ledger.clock import from_micros, instant_text
@@ -19,7 +19,9 @@ from ledger.events import (
     Run,
 )
 from ledger.projections.payloads import Payload, PayloadSource, read_whole
+from ledger.projections.schema import found
 from ledger.projections.suites import SECOND_US, Frozen
+from ledger.projections.tables import TABLES
 
 
 class Wanted(NamedTuple):
@@ -123,13 +125,13 @@ class Chronicle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chronicles(
-    connection: sqlite3.Connection,
+    connection: apsw.Connection,
     frozen: Frozen,
     source: PayloadSource,
     wanted: Wanted,
 ) -> Iterator[Chronicle]:
     """Yield the units that are wanted, in the order in which the log knew them."""
-    for (number,) in connection.execute(*_asked(wanted)).fetchall():
+    for (number,) in found(connection, *_asked(wanted)):
         yield _chronicle(connection, frozen, source, number, wanted)
 
 
@@ -155,7 +157,7 @@ def _asked(wanted: Wanted) -> tuple[str, list[str]]:
 
 
 def _chronicle(
-    connection: sqlite3.Connection,
+    connection: apsw.Connection,
     frozen: Frozen,
     source: PayloadSource,
     number: int,
@@ -207,14 +209,15 @@ def _chronicle(
 
 
 def _fetched(
-    connection: sqlite3.Connection, table: str, unit: int
+    connection: apsw.Connection, table: str, unit: int
 ) -> list[dict[str, Any]]:
-    found = connection.execute(
+    rows = found(
+        connection,
         f"SELECT * FROM {table} WHERE unit = ? ORDER BY 1",  # noqa: S608 - a table of ours
         (unit,),
     )
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found]
+    [names] = [each.row.__struct_fields__ for each in TABLES if each.name == table]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _vector(

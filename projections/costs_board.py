@@ -1,9 +1,9 @@
 """What a suite's vectors say that they cost, as columns."""
 
 import re
-import sqlite3
 from fractions import Fraction
 
+import apsw
 import msgspec
 import numpy as np
 
@@ -33,7 +33,7 @@ _STATED = """SELECT c.seq, c.cost, c.stated
 
 
 def read_costs(
-    connection: sqlite3.Connection, suite: SuiteVersion, seq: Integers
+    connection: apsw.Connection, suite: SuiteVersion, seq: Integers
 ) -> Costs:
     """Return what a suite's vectors say that they cost.
 

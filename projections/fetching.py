@@ -4,10 +4,11 @@ A million rows of Python's objects would take gigabytes; so each few thousand be
 arrays before the next are read.
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+import apsw
 import msgspec
 import numpy as np
 
@@ -78,11 +79,11 @@ Columns = dict[str, Any]
 
 
 def batches(
-    connection: sqlite3.Connection, sql: str, values: Sequence[object]
+    connection: apsw.Connection, sql: str, values: Sequence[object]
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows of a query, some thousand at a time."""
-    cursor = connection.execute(sql, values)
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+    cursor = connection.execute(sql, tuple(values))
+    while rows := list(islice(cursor, _ROWS_AT_ONCE)):
         yield rows
 
 

@@ -12,9 +12,10 @@ from ledger.collecting import uncollected
 from ledger.errors import CorruptLogError
 from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
-from ledger.projections.lapses import ClockReading, frozen_by_thieves, lapsed
+from ledger.projections.lapses import frozen_by_thieves, lapsed, skewed
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload, PayloadSource, SuiteFrozen, read
+from ledger.projections.schema import found
 from ledger.projections.suites import Frozen
 
 STRETCH = 20_000
@@ -49,8 +50,8 @@ class Fold:
 
     def _knows_suites(self, position: int) -> bool:
         """Tell whether what the tables call frozen was, the first charter included."""
-        rows = self._tables.connection.execute("SELECT seq, suite FROM suites")
-        named = dict(rows.fetchall())
+        connection = self._tables.connection
+        named = dict(found(connection, "SELECT seq, suite FROM suites"))
         if 0 not in named or not all(0 <= seq < position for seq in named):
             return False
         events = {
@@ -94,8 +95,8 @@ class Fold:
         A charter that calls a key compromised from an earlier position on changes
         how events before it are judged: everything is folded again from the start.
         """
-        clock = ClockReading(self._last_before(start))
-        stretch = read_stretch(clock.pass_on(self._source.payloads(start, stop)))
+        entries = list(self._source.payloads(start, stop))
+        stretch = read_stretch(entries)
         voids = [self.frozen.adopt(each) for each in stretch.frozen]
         if any(voids) and start > 0:
             self._tables.empty()
@@ -104,7 +105,8 @@ class Fold:
         self._judge(stretch.groups)
         self._note_suites(stretch)
         stolen = frozen_by_thieves(stretch.frozen, self.frozen.charters)
-        self._tables.insert("findings", [*clock.findings, *stolen])
+        late = skewed(self._last_before(start), entries)
+        self._tables.insert("findings", [*late, *stolen])
         self._note_lapses(stretch)
         return stop - start
 
@@ -117,7 +119,7 @@ class Fold:
             self._tables.note_suite(read(entry).suite, entry.seq, entry.received_at)
         for suite, entry in stretch.last_of_suite.items():
             self._tables.note_suite(suite, entry.seq, entry.received_at)
-        last = max(stretch.last_of_suite.values())
+        last = max(stretch.last_of_suite.values(), key=lambda entry: entry.seq)
         self._tables.write_position(last.seq + 1, last.event_id.hex())
 
     def _note_lapses(self, stretch: Stretch) -> None:
@@ -162,7 +164,7 @@ class Fold:
     def _read_again(self, groups: list[Group], known: dict[int, int]) -> list[Group]:
         """Return the units that the tables have, with their old and new events."""
         positions = self._tables.positions(sorted(set(known.values())))
-        stretch = read_stretch(self._source.payloads_at(positions))
+        stretch = read_stretch(list(self._source.payloads_at(positions)))
         units = {each.first_seq: each for each in stretch.groups}
         for each in groups:
             if id(each) in known:

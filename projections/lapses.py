@@ -4,13 +4,15 @@ The clock's depend on two neighbours of the log. The others depend on how far a
 suite's time has come: on its `as_of`, which is when its last event was received.
 """
 
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+
+import apsw
 
 from ledger.clock import SECONDS_MAX, from_micros, instant_text, micros
 from ledger.projections.eligibility import COMPROMISED
 from ledger.projections.payloads import Payload, read_whole
+from ledger.projections.schema import found
 from ledger.projections.suites import HOUR_US, SECOND_US, Charters, SuiteVersion
 from ledger.projections.tables import FindingRow
 
@@ -21,25 +23,17 @@ _CLOCK = "the ledger's clock"
 _LAST_US = micros(datetime.max.replace(tzinfo=UTC))
 
 
-class ClockReading:
-    """Entries on their way to the fold, and which of them borrowed their time.
+def skewed(before: Payload | None, entries: Sequence[Payload]) -> Iterator[FindingRow]:
+    """Yield which entries borrowed their time; `before` stands before the first.
 
     The writer never lets a time run backwards: while its clock is behind, entries
     keep the time of the last one, so that equal neighbours are what shows it.
     """
-
-    def __init__(self, before: Payload | None) -> None:
-        """Take the entry that stands before the first that will be read."""
-        self._last = None if before is None else before.received_at
-        self.findings: list[FindingRow] = []
-
-    def pass_on(self, entries: Iterable[Payload]) -> Iterator[Payload]:
-        """Yield the entries as they are, noting those that the clock did not reach."""
-        for entry in entries:
-            if entry.received_at == self._last:
-                self.findings.append(_skewed(entry))
-            self._last = entry.received_at
-            yield entry
+    times = [None if before is None else before.received_at]
+    times += [entry.received_at for entry in entries]
+    for entry, time_before in zip(entries, times, strict=False):
+        if entry.received_at == time_before:
+            yield _skewed(entry)
 
 
 def _skewed(entry: Payload) -> FindingRow:
@@ -71,7 +65,7 @@ def frozen_by_thieves(
 
 
 def lapsed(
-    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+    connection: apsw.Connection, suite: SuiteVersion, as_of_us: int
 ) -> Iterator[FindingRow]:
     """Yield what a suite's time has brought to light and no finding says yet.
 
@@ -94,11 +88,10 @@ _UNOPENED = """SELECT f.seq, f.unit, f.forecaster, q.identity, q.resolve_by_us
 
 
 def _unforecast(
-    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+    connection: apsw.Connection, suite: SuiteVersion, as_of_us: int
 ) -> Iterator[FindingRow]:
     asked = (suite.name, as_of_us, UNFORECAST)
-    rows = connection.execute(_UNFORECAST, asked).fetchall()
-    for unit, identity, cutoff_us in rows:
+    for unit, identity, cutoff_us in found(connection, _UNFORECAST, asked):
         yield FindingRow(
             seq=unit,
             rule=UNFORECAST,
@@ -109,12 +102,12 @@ def _unforecast(
 
 
 def _unopened(
-    connection: sqlite3.Connection, suite: SuiteVersion, as_of_us: int
+    connection: apsw.Connection, suite: SuiteVersion, as_of_us: int
 ) -> Iterator[FindingRow]:
     allowed_us = min(suite.manifest.reveal_by_hours * HOUR_US, SECONDS_MAX * SECOND_US)
     # On the last instant a reveal is still let in.
     asked = (suite.name, as_of_us - allowed_us, UNOPENED)
-    rows = connection.execute(_UNOPENED, asked).fetchall()
+    rows = found(connection, _UNOPENED, asked)
     for seq, unit, forecaster, identity, resolve_by_us in rows:
         last = _text(min(resolve_by_us + allowed_us, _LAST_US))
         yield FindingRow(

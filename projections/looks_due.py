@@ -4,10 +4,10 @@ A log can be read again as it was. So whoever comes after a look has its rows al
 same, and nobody has to compute them at the right moment.
 """
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 
+import apsw
 import msgspec
 import numpy as np
 
@@ -17,6 +17,7 @@ from ledger.projections.columns import Integers, integers
 from ledger.projections.fold import Fold, Progress
 from ledger.projections.materialize import Tables
 from ledger.projections.payloads import PayloadSource
+from ledger.projections.schema import found
 from ledger.suite import SuiteManifest
 
 # Returns the first entries of a log, as many as it is asked for.
@@ -85,7 +86,7 @@ def _tally_until(source: PayloadSource, suite: str) -> Tally:
         return _tally(tables.connection, suite)
 
 
-def _tally(connection: sqlite3.Connection, suite: str) -> Tally:
+def _tally(connection: apsw.Connection, suite: str) -> Tally:
     """Return how many units were resolved and declared after each entry of a suite.
 
     A unit is declared from the first entry on that was received at its cut-off or
@@ -100,9 +101,9 @@ def _tally(connection: sqlite3.Connection, suite: str) -> Tally:
 
 
 def _columns(
-    connection: sqlite3.Connection, sql: str, suite: str, width: int
+    connection: apsw.Connection, sql: str, suite: str, width: int
 ) -> list[Integers]:
-    rows = connection.execute(sql, {"suite": suite}).fetchall()
+    rows = found(connection, sql, {"suite": suite})
     return [integers([row[column] for row in rows]) for column in range(width)]
 
 

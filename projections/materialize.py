@@ -7,7 +7,6 @@ since a dictionary for every row would cost more than judging it.
 
 # ruff: noqa: S608 - every name in these statements is one of our own tables or columns
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+import apsw
 import msgspec
 
 from ledger.canonical import encode
@@ -35,7 +35,7 @@ from ledger.projections.tables import (
     Table,
 )
 
-_BUSY_SECONDS = 30
+_BUSY_MILLISECONDS = 30_000
 # SQLite takes at least 999 parameters, wherever it comes from.
 _PARAMETERS_MAX = 900
 _OF_UNIT = (
@@ -56,15 +56,13 @@ class Tables:
         if path is not None:
             require_no_pipe(path)
             make_private(path)
-        connection = sqlite3.connect(
-            ":memory:" if path is None else path,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        connection = apsw.Connection(":memory:" if path is None else str(path))
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
         self.connection = connection
-        # No write-ahead log: the SQLite that Python is linked with may still have
-        # the fault that loses data when two connections reset one.
+        # No write-ahead log: people open this file with the SQLite that they have, and
+        # older ones have a fault that loses data when two connections reset one.
+        # Of a new file: rows and indexes this size of page takes a tenth faster.
+        connection.execute("PRAGMA page_size = 16384")
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")

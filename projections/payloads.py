@@ -7,7 +7,7 @@ whole column of them is read.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ledger.errors import CorruptLogError
 from ledger.events import LedgerEvent
 
 
-class Payload(NamedTuple):
+class Payload(msgspec.Struct, frozen=True, gc=False):
     """An event as the log has it: where, when (RFC 3339), by whom, and its bytes."""
 
     seq: int
@@ -96,6 +96,7 @@ class _Forecast(msgspec.Struct, gc=False, kw_only=True):
     evidence: Evidence | None = None
     adaptation_budget: str | None = None
     extensions: Extensions | None = None
+    opens: str | None = None  # of reveals alone
 
 
 class ForecastSealed(_Forecast, tag=True, tag_field="type", gc=False, kw_only=True):
@@ -106,8 +107,6 @@ class ForecastSealed(_Forecast, tag=True, tag_field="type", gc=False, kw_only=Tr
 
 class ForecastUpdated(_Forecast, tag=True, tag_field="type", gc=False, kw_only=True):
     """Of a later vector or a reveal, what its judgement depends on."""
-
-    opens: str | None = None
 
 
 class ResolutionRecorded(
@@ -140,6 +139,14 @@ def read(entry: Payload) -> Read:
         return _DECODER.decode(entry.payload)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise CorruptLogError(f"no event: {error}", seq=entry.seq) from None
+
+
+def read_all(entries: Sequence[Payload]) -> list[Read]:
+    """Return of each event the fields that judging needs; raise as `read` does."""
+    try:
+        return list(map(_DECODER.decode, [entry.payload for entry in entries]))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return list(map(read, entries))
 
 
 def read_whole(payload: bytes) -> LedgerEvent:

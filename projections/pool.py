@@ -1,7 +1,6 @@
 """The pool: whose outcomes are the past of a suite's computed competitors."""
 
-import sqlite3
-
+import apsw
 import msgspec
 import numpy as np
 
@@ -15,7 +14,7 @@ from ledger.projections.suites import SuiteVersion
 
 
 def read_pool(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units
+    connection: apsw.Connection, suite: SuiteVersion, units: Units
 ) -> tuple[Traits, dict[tuple[str, ...], Past]]:
     """Return the traits of all units concerned, and while each outcome was known."""
     pool = suite.manifest.baseline_pool

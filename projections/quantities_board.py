@@ -1,7 +1,6 @@
 """The numbers that a suite asks for, as columns: what was said of each, and observed."""
 
-import sqlite3
-
+import apsw
 import msgspec
 import numpy as np
 
@@ -35,7 +34,7 @@ _OBSERVED = f"""SELECT q.unit, o.quantity, o.value
 
 
 def read_quantities(
-    connection: sqlite3.Connection, suite: SuiteVersion, units: Units, seq: Integers
+    connection: apsw.Connection, suite: SuiteVersion, units: Units, seq: Integers
 ) -> dict[str, Quantity]:
     """Return the quantities that a suite declares, by name; nothing is read for none.
 
@@ -57,7 +56,7 @@ def read_quantities(
 
 
 def _by_name(
-    connection: sqlite3.Connection, sql: str, suite: SuiteVersion, keys: Integers
+    connection: apsw.Connection, sql: str, suite: SuiteVersion, keys: Integers
 ) -> dict[str, Texts]:
     """Return the texts of a query by the quantity's name, one row a key."""
     found = gather(batches(connection, sql, (suite.name,)), "key", "quantity text")

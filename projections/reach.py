@@ -1,12 +1,13 @@
 """How far `projections.db` is, told without making or changing anything in it."""
 
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import apsw
+
 from ledger.durable import require_no_pipe
 from ledger.errors import CorruptLogError
-from ledger.projections.schema import FORMAT
+from ledger.projections.schema import FORMAT, found, read_only
 
 
 def tables_reach(path: Path) -> tuple[int, str | None] | None:
@@ -16,13 +17,12 @@ def tables_reach(path: Path) -> tuple[int, str | None] | None:
     that is damaged, and `UncheckableError` for a pipe.
     """
     require_no_pipe(path)
-    address = f"{path.absolute().as_uri()}?mode=ro"
     try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            if connection.execute("PRAGMA user_version").fetchone() != (FORMAT,):
+        with closing(read_only(path)) as connection:
+            if connection.pragma("user_version") != FORMAT:
                 return None
-            found = connection.execute("SELECT position, event_id FROM state")
-            return found.fetchone() or (0, None)
-    except (sqlite3.Error, UnicodeDecodeError) as error:
+            rows = found(connection, "SELECT position, event_id FROM state")
+            return rows[0] if rows else (0, None)
+    except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"{path} is damaged: {error}"
         raise CorruptLogError(msg) from error

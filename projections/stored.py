@@ -1,8 +1,10 @@
 """A ledger on disk as the projections see it: its entries, and its tables caught up."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import starmap
+
+import apsw
 
 from ledger.errors import UncheckableError
 from ledger.folder import Folder
@@ -12,9 +14,6 @@ from ledger.projections.payloads import Payload
 from ledger.projections.report import Report
 from ledger.projections.suites import Frozen
 from ledger.store import Row, Store
-
-_CANTOPEN, _READONLY = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
-_FULL = sqlite3.SQLITE_FULL
 
 
 class StoredPayloads:
@@ -32,7 +31,7 @@ class StoredPayloads:
     def payloads(self, start: int, stop: int) -> Iterator[Payload]:
         """Yield the events of positions from `start` until before `stop`."""
         found = self._store.payloads(start, min(stop, self._size))
-        return map(Payload._make, found)
+        return starmap(Payload, found)
 
     def payloads_at(self, seqs: Sequence[int]) -> Iterator[Payload]:
         """Yield the events at these positions, in the order given."""
@@ -78,27 +77,16 @@ def open_tables(
             fold = Fold(tables, StoredPayloads(store, size))
             fold.catch_up(progress)
             yield tables, fold.frozen
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        if isinstance(error, sqlite3.Error) and error_code(error) == _FULL:
-            msg = f"the disk of {folder.projections} is full: free space there"
-            raise UncheckableError(msg) from error
+    except apsw.FullError as error:
+        msg = f"the disk of {folder.projections} is full: free space there"
+        raise UncheckableError(msg) from error
+    except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error
-
-
-def error_code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's primary result code of an error; None where Python raised it.
-
-    That some text is no UTF-8 is found by Python's own part of the module.
-    """
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
 
 
 def _open_tables(folder: Folder) -> Tables:
     try:
         return Tables(folder.projections)
-    except sqlite3.OperationalError as error:
-        if error_code(error) not in {_CANTOPEN, _READONLY}:
-            raise
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
         return Tables()

@@ -19,6 +19,7 @@ from ledger.errors import RefusedError
 from ledger.projections.docket import gather
 from ledger.projections.grouping import read_stretch
 from ledger.projections.lineage import KINDS, lineage
+from ledger.projections.schema import found
 from ledger.projections.suites import Frozen
 from tests.simulator import History, suite
 
@@ -212,11 +213,10 @@ def reveal(theft: Theft, sealed: str, p: str = "0.8") -> int:
 def told(theft: Theft) -> tuple[int | None, int, list[tuple[int, str]]]:
     """Return where the first vector was opened, if it counts, and the findings."""
     connection = theft.history.folded().connection
-    opened, counts = connection.execute(
-        "SELECT opened_seq, eligible FROM forecasts ORDER BY seq"
-    ).fetchone()
-    found = connection.execute("SELECT seq, rule FROM findings ORDER BY seq, rule")
-    return opened, counts, found.fetchall()
+    sql = "SELECT opened_seq, eligible FROM forecasts ORDER BY seq"
+    (opened, counts), *_ = found(connection, sql)
+    findings = found(connection, "SELECT seq, rule FROM findings ORDER BY seq, rule")
+    return opened, counts, findings
 
 
 def test_what_a_thief_opened_its_forecaster_may_open_again() -> None:

@@ -10,6 +10,7 @@ import pytest
 from ledger import codec
 from ledger.clock import instant_text
 from ledger.events import Evidence
+from ledger.projections import schema
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
 from tests.simulator import BAR, BEGAN, History
@@ -274,10 +275,8 @@ def test_findings_are_the_same_however_the_log_is_read(rule: str, stretch: int) 
 
 
 def found(history: History) -> list[tuple[int, str]]:
-    rows = history.folded().connection.execute(
-        "SELECT seq, rule FROM findings ORDER BY seq, rule"
-    )
-    return rows.fetchall()
+    connection = history.folded().connection
+    return schema.found(connection, "SELECT seq, rule FROM findings ORDER BY seq, rule")
 
 
 def test_a_unit_that_was_not_forecast_in_time_and_then_late_is_late_and_no_more() -> (

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -163,7 +164,7 @@ def test_a_stretch_that_fails_leaves_what_was_folded_before() -> None:
     fold = Fold(tables, log, stretch=10)
     fold.catch_up()
     sound = history.entries[25]
-    history.entries[25] = sound._replace(payload=b"{}")
+    history.entries[25] = msgspec.structs.replace(sound, payload=b"{}")
     log.visible = history.size()
     with pytest.raises(CorruptLogError, match="entry 25"):
         fold.catch_up()

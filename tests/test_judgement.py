@@ -9,6 +9,7 @@ import pytest
 
 from ledger import codec
 from ledger.events import Evidence, Question
+from ledger.projections import schema
 from ledger.projections.materialize import Tables
 from tests.simulator import BAR, History, suite
 
@@ -18,9 +19,8 @@ MICROSECOND = timedelta(microseconds=1)
 
 def vectors(tables: Tables) -> list[tuple[str, str, int, str | None]]:
     """Return (forecaster, kind, eligible, reason) in log order."""
-    return tables.connection.execute(
-        "SELECT forecaster, kind, eligible, reason FROM forecasts ORDER BY seq"
-    ).fetchall()
+    sql = "SELECT forecaster, kind, eligible, reason FROM forecasts ORDER BY seq"
+    return schema.found(tables.connection, sql)
 
 
 def reason(history: History) -> str | None:

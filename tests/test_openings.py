@@ -23,6 +23,7 @@ from ledger.events import Question
 from ledger.projections.agenda import open_units, stolen
 from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables
+from ledger.projections.schema import found
 from tests.reporting import board_of, report
 from tests.simulator import History, suite
 from tests.test_compare import compare
@@ -244,9 +245,9 @@ def test_who_may_not_open_a_unit_does_not_move_what_is_asked() -> None:
     history.seal(history.question(text="an easier bar"))
     lose(history, "issuer", stolen_at)
     table = history.folded().connection
-    (asked, is_spoken) = table.execute(
-        "SELECT question_hash, is_spoken FROM questions"
-    ).fetchone()
+    [(asked, is_spoken)] = found(
+        table, "SELECT question_hash, is_spoken FROM questions"
+    )
     assert (asked, is_spoken) == (hash_of(thief_s), 0)
     # And after the theft is known it does not even open it.
     with pytest.raises(RefusedError, match="an issuer opens its questions"):

@@ -33,8 +33,13 @@ class Vector(NamedTuple):
 
 def records(tables: Tables, sql: str) -> list[dict[str, Any]]:
     cursor = tables.connection.execute(sql)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
+    return [
+        {
+            column[0]: cell
+            for column, cell in zip(cursor.get_description(), row, strict=True)
+        }
+        for row in cursor
+    ]
 
 
 class Plain:
