@@ -74,8 +74,8 @@ class EntryPass:
         return self._state.charters
 
     def take(self, batch: Sequence[RawEntry]) -> None:
-        """Look at the next entries, in order."""
-        if self.genesis is None and batch:
+        """Look at the next entries, in order; there is one at least."""
+        if self.genesis is None:
             self.genesis = sha256_hex(batch[0][4])
         sound = self._sound(batch)
         if sound is None:
