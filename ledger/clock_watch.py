@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ledger.clock import Clock, instant_text, micros, span
-from ledger.durable import make_private, read_regular
+from ledger.durable import make_private, naming, read_regular
 from ledger.errors import RefusedError
 
 # Seconds since the machine started, sleep included.
@@ -99,8 +99,9 @@ class ClockWatch:
             # Replaced, not written into: whatever stands there, such as a pipe.
             partial = self._file.with_name(f".{self._file.name}.{os.getpid()}")
             make_private(partial)
-            partial.write_bytes(msgspec.json.encode(self._accepted))
-            partial.replace(self._file)
+            with naming(self._file):
+                partial.write_bytes(msgspec.json.encode(self._accepted))
+                partial.replace(self._file)
 
     def _is_back(self, wall: datetime, last: datetime, jump_seconds: int) -> bool:
         """Tell whether the clock is further behind the last entry than is excused."""

@@ -5,6 +5,7 @@ durable in one transaction and only then hands out receipts. When the outcome of
 a commit is unknown the writer is dead: a new one reads what is true.
 """
 
+import errno
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ from ledger.state import State
 from ledger.store import CHECKPOINT_EVERY, Head, Row, Store
 from ledger.suite import CharterManifest
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _JUMP_SECONDS = 60  # before a charter says how far clocks may drift apart
 
 
@@ -231,7 +233,7 @@ class Writer:
             self._stopped = error
             raise
         except OSError as error:
-            self._stopped = WriterStoppedError(f"the disk failed ({error}): restart")
+            self._stopped = _stopped(error)
             raise self._stopped from error
 
     def append(self, submissions: Iterable[Submission]) -> list[Receipt | RefusedError]:
@@ -342,6 +344,14 @@ class Writer:
         if own not in manifest.log_keys:
             msg = f"the log is written with {own}, which {event.suite} does not list among its log_keys"
             raise RefusedError("log-key-dropped", msg)
+
+
+def _stopped(error: OSError) -> WriterStoppedError:
+    """Return what a file beside the database stops the writer with."""
+    remedy = "restart"
+    if error.errno in _FULL:
+        remedy = f"free space on the disk of {error.filename}, then start"
+    return WriterStoppedError(f"the disk failed ({error}): {remedy}")
 
 
 def _row(recorded: Recorded, submission: Submission, digest: bytes) -> Row:

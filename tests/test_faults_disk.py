@@ -10,8 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ledger.anchor import mark_path
+from ledger.clock import system_clock
+from ledger.clock_watch import ClockWatch
 from ledger.daemon.protocol import BUSY, STOPPED
+from ledger.errors import WriterStoppedError
 from tests.served import SECONDS, Served, Talk, wire
+from tests.workshop import Workshop
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root makes a small disk to fill"
@@ -101,6 +106,28 @@ def test_a_disk_that_fills_up_stops_the_daemon_and_room_lets_the_next_go_on(
     assert seqs[0] >= 4
     assert ledger.stop() == 0
     assert ledger.verify()["entries"] == len(ledger.log())
+
+
+def test_a_full_disk_of_the_mark_alone_is_named_and_room_is_asked_for(
+    disk: Path, tmp_path: Path
+) -> None:
+    shop = Workshop(tmp_path).found()
+    shop.state_home = disk
+    with shop.writer() as writer:
+        fill(disk)
+        with pytest.raises(WriterStoppedError) as stopped:
+            writer.append(list(shop.history(1)))
+    place = mark_path(disk, str(shop.ledger))
+    assert str(stopped.value).endswith(f"free space on the disk of {place}, then start")
+
+
+def test_a_full_disk_of_the_clock_s_file_is_named(disk: Path) -> None:
+    file = disk / "clock"
+    watch = ClockWatch(system_clock, lambda: 0.0, boot="b", file=file)
+    fill(disk)
+    with pytest.raises(OSError, match="No space left on device") as refused:
+        watch.save()
+    assert refused.value.filename == str(file)
 
 
 @pytest.mark.usefixtures("disk")
