@@ -10,6 +10,7 @@ from ledger.daemon.hook_text import TroubleError, canonical, read_json
 
 # Of `ledger.daemon.protocol`, which is too slow to import here.
 REFUSED, BUSY = -32000, -32001
+_DISK_LOW = "disk-low"
 LINE_BYTES_MAX = 1_048_576
 _CHUNK = 65_536
 _RETRY_MS = 50
@@ -42,7 +43,8 @@ class Wire:
     def ask(self, method: str, params: dict[str, object]) -> dict[str, object] | None:
         """Return a method's result; raise `FaultError` for an error.
 
-        While the daemon is busy the very same request is sent again, when it says so.
+        While the daemon is busy the very same request is sent again, when it says so;
+        room on its disk is made by people, and not within the hook's deadline.
         """
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         line = canonical(request) + b"\n"
@@ -50,7 +52,7 @@ class Wire:
             try:
                 return self._answer(method, line)
             except FaultError as fault:
-                if fault.number != BUSY:
+                if fault.number != BUSY or fault.kind == _DISK_LOW:
                     raise
                 wait_ms = fault.retry_ms
                 time.sleep((wait_ms if isinstance(wait_ms, int) else _RETRY_MS) / 1_000)

@@ -642,6 +642,11 @@ TROUBLES: dict[str, Trouble] = {
     "a daemon that answers half a line": (lambda _: b'{"jsonrpc"', as_it_is, "deadline"),
     "a daemon that is busy for ever": (
         fault(-32001, "busy", retry_after_ms=10), as_it_is, "deadline"),
+    "a daemon whose disk is full": (
+        fault(-32001, "disk-low", retry_after_ms=10), as_it_is, "it is disk-low"),
+    "a daemon whose disk is full, before a gate": (
+        fault(-32001, "disk-low", retry_after_ms=10), saying(mode="gate"),
+        "it is disk-low"),
     "a daemon that stopped writing": (
         fault(-32002, "stopped"), as_it_is, "it is stopped"),
     "a daemon that forbids it": (
