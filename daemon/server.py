@@ -146,9 +146,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._committer = self._new_committer(loop)
-        self._space = Space(
-            self._folder, self._journal, lambda: self._committer.bytes_waiting
-        )
+        self._space = Space(self._folder, self._journal, self._waiting)
         self._methods = self._new_methods()
         self._committer.start()
         try:
@@ -198,6 +196,10 @@ class Daemon:
             queue_bytes=limits.queue_mib * _MIB,
             unfit=self._pins.refusal,
         )
+
+    def _waiting(self) -> tuple[int, int]:
+        """Return how many requests wait for the writer, and how many bytes they have."""
+        return self._committer.jobs_waiting, self._committer.bytes_waiting
 
     def _new_methods(self) -> Methods:
         return Methods(

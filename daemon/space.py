@@ -16,6 +16,9 @@ from ledger.folder import Folder
 _PARTS = 8
 # A line's events are written to the write-ahead log, to the log and to an index.
 _GROWTH = 4
+# Of a line that is committed alone, small as it is, the write-ahead log takes whole
+# pages; it is kept free by as much once more, as long as it holds them.
+_LINE_BYTES = 2 * 32 * 1024
 _RETRY_MS = 1_000
 
 
@@ -23,9 +26,9 @@ class Space:
     """How much of a disk agents may still fill."""
 
     def __init__(
-        self, folder: Folder, journal: Journal, waiting: Callable[[], int]
+        self, folder: Folder, journal: Journal, waiting: Callable[[], tuple[int, int]]
     ) -> None:
-        """Take a ledger, and what tells how many bytes wait to be written."""
+        """Take a ledger, and what tells how many lines and bytes wait to be written."""
         self._folder = folder.path
         # What it holds is still to be moved into the log, which grows by as much.
         self._wal = folder.log.with_name(f"{folder.log.name}-wal")
@@ -42,16 +45,26 @@ class Space:
         self._free = found.f_bavail * found.f_frsize
         reserve = min(FREE_BYTES_MIN, found.f_blocks * found.f_frsize // _PARTS)
         self._kept = reserve + _size(self._wal)
-        self._left = self._free - self._kept - _GROWTH * self._waiting()
+        self._left = self._free - self._kept - _cost(*self._waiting())
         # Once it was low, a little more is no news: the journal lies on this disk.
         self._note(is_low=self._left < (self._kept if self.is_low else 0))
 
     def require(self, line_bytes: int) -> None:
         """Raise `FaultError` (`disk-low`) where a line of an agent has no room."""
-        self._left -= _GROWTH * line_bytes
+        self._take(_cost(1, line_bytes))
+
+    def require_for_tables(self) -> None:
+        """Raise `FaultError` (`disk-low`) where the tables that rows are of have no room.
+
+        Caught up with the log, they are at most as large.
+        """
+        self._take(max(0, _size(self._log) - _size(self._tables)))
+
+    def _take(self, cost: int) -> None:
+        self._left -= cost
         if self._left < 0:
             self.look()
-            self._left -= _GROWTH * line_bytes
+            self._left -= cost
         if self._left < 0:
             self._note(is_low=True)
             msg = (
@@ -60,14 +73,6 @@ class Space:
                 "free space, then send this again"
             )
             raise FaultError(BUSY, msg, "disk-low", retry_after_ms=_RETRY_MS)
-
-    def require_for_tables(self) -> None:
-        """Raise `FaultError` (`disk-low`) where the tables that rows are of have no room.
-
-        Caught up with the log, they are at most as large.
-        """
-        grown = _size(self._log) - _size(self._tables)
-        self.require(max(0, grown) // _GROWTH)
 
     def _note(self, *, is_low: bool) -> None:
         if is_low == self.is_low:
@@ -79,6 +84,11 @@ class Space:
             free_bytes=self._free,
             kept_bytes=self._kept,
         )
+
+
+def _cost(lines: int, line_bytes: int) -> int:
+    """Return what so many lines, of so many bytes together, may take of the disk."""
+    return lines * _LINE_BYTES + line_bytes * _GROWTH
 
 
 def _size(path: Path) -> int:

@@ -16,6 +16,8 @@ from ledger.daemon.space import Space
 from ledger.folder import Folder
 
 MIB = 1024 * 1024
+# Of each line beside four times its bytes: pages of its own, twice.
+LINE = 64 * 1024
 
 
 class Disk:
@@ -28,7 +30,8 @@ class Disk:
         free: int,
         folder: Path | None = None,
     ) -> None:
-        self.total, self.free, self.looks, self.waiting = total, free, 0, 0
+        self.total, self.free, self.looks = total, free, 0
+        self.waiting = (0, 0)
         monkeypatch.setattr(os, "statvfs", self._found)
         self._stream = io.StringIO()
         self.space = Space(
@@ -63,16 +66,16 @@ class Disk:
 def test_what_is_kept_of_a_disk_is_an_eighth_at_most(
     monkeypatch: pytest.MonkeyPatch, total: int, kept: int
 ) -> None:
-    disk = Disk(monkeypatch, total, kept + 4 * 1024)
+    disk = Disk(monkeypatch, total, kept + LINE + 4 * 1024)
     assert not disk.refuses(1024)
     assert disk.refuses(1025)
     assert (disk.fault.code, disk.fault.data["code"]) == (BUSY, "disk-low")
     assert disk.fault.data["retry_after_ms"] == 1_000
     assert "have its operator free space" in disk.fault.message
-    disk.free = kept
+    disk.free = kept + LINE
     disk.space.look()
     assert not disk.refuses(0)
-    disk.free = kept - 1024
+    disk.free -= 1024
     disk.space.look()
     assert disk.refuses(0)
 
@@ -81,7 +84,7 @@ def test_what_the_log_will_grow_by_is_kept_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "log.db-wal").write_bytes(b"\0" * MIB)
-    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + 4 * 1024, tmp_path)
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + LINE + 4 * 1024, tmp_path)
     assert not disk.refuses(1024)
     assert disk.refuses(1025)
 
@@ -89,7 +92,7 @@ def test_what_the_log_will_grow_by_is_kept_too(
 def test_what_was_let_in_is_counted_until_the_next_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB)
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + 2 * LINE)
     assert not disk.refuses(128 * 1024)
     assert not disk.refuses(128 * 1024)
     assert disk.looks == 1
@@ -97,9 +100,22 @@ def test_what_was_let_in_is_counted_until_the_next_look(
     assert not disk.refuses(1)
     assert disk.looks == 2
     # What waits for the writer is on no disk yet.
-    disk.waiting = 256 * 1024
+    disk.waiting = (1, 256 * 1024)
     disk.space.look()
-    assert disk.refuses(1)
+    assert not disk.refuses(0)
+    disk.waiting = (2, 256 * 1024)
+    disk.space.look()
+    assert disk.refuses(0)
+
+
+def test_small_lines_are_counted_by_the_pages_that_each_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB)
+    assert [disk.refuses(0) for _ in range(16)] == [False] * 16
+    assert disk.looks == 1
+    disk.free = 2 * MIB
+    assert disk.refuses(0)
 
 
 def test_the_journal_says_once_that_room_is_low_and_that_it_was_made(

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -157,8 +158,34 @@ def test_agents_cannot_fill_a_disk_and_the_evaluator_goes_on(ledger: Served) -> 
         opened = ledger.shop.sealable(0)[0]
         assert evaluator.append(opened)["receipts"][0]["seq"] == 2 + 2 * len(told)
         assert evaluator.ask("status")["disk_low"]
+    require_a_next(ledger, told)
+
+
+@pytest.mark.usefixtures("disk")
+def test_nor_can_they_with_lines_so_small_that_each_takes_pages_of_its_own(
+    ledger: Served,
+) -> None:
+    ledger.start()
+    units = [ledger.shop.sealable(number) for number in range(400)]
+    seals = [wire(seal) for _, seal in units]
+    told = []
+    with ledger.talk("agent") as agent, ledger.talk() as evaluator:
+        evaluator.append(*[opening for opening, _ in units[1:]])
+        for seal in seals[1:]:
+            answer = agent.call("append", events=seal)
+            if "error" in answer:
+                break
+            told += answer["result"]["receipts"]
+        assert answer["error"]["data"]["code"] == "disk-low"
+        found = os.statvfs(ledger.folder.path)
+        assert found.f_bavail >= found.f_blocks // 8
+        assert evaluator.append(units[0][0])["receipts"][0]["seq"] > len(told)
+    require_a_next(ledger, told)
+
+
+def require_a_next(ledger: Served, told: list[dict[str, Any]]) -> None:
+    """Stop the daemon: what was kept is enough for a start, and for what was answered."""
     assert ledger.stop() == 0
-    # What was kept is enough for a start, and for all that was answered.
     ledger.start()
     kept = {each["event_id"] for each in ledger.log()}
     assert {each["event_id"] for each in told} <= kept
