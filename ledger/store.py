@@ -37,8 +37,8 @@ _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM ent
 _WAL_PAGES_MAX = 4_000
 _NOTHING_WRITTEN = "log.db failed and nothing was written"
 _BUSY_MILLISECONDS = 5_000
-# Room for what an audit comes back to: the index of a million event ids.
-_READER_CACHE_KIB = 65_536
+# Room for what an audit comes back to: the index of some hundred thousand event ids.
+_READER_CACHE_KIB = 32_768
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
