@@ -13,13 +13,13 @@ callbacks. So neither thread waits for a lock of the other.
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Protocol
 
 import msgspec
 
 from ledger.clock import monotonic_seconds
+from ledger.daemon.groups import GROUP_EVENTS_MAX, Groups
 from ledger.daemon.protocol import (
     BUSY,
     INTERNAL_ERROR,
@@ -39,7 +39,6 @@ from ledger.keys.roster import Roster
 from ledger.state import FrozenSuite
 from ledger.writer import Receipt, Submission, Writer
 
-GROUP_EVENTS_MAX = 1_000
 _URGENT_SHARES = 2
 _RETRY_MS_MIN, _RETRY_MS_MAX = 5, 5_000
 # A fault of this program at one event. Nothing of it was written, and what was staged
@@ -156,7 +155,7 @@ class Committer:
         self._on_stopped = on_stopped
         self._on_fault = on_fault
         self._events_max, self._bytes_max = queue_events, queue_bytes
-        self._queue: SimpleQueue[tuple[Job, Reply] | None] = SimpleQueue()
+        self._groups: Groups[tuple[Job, Reply]] = Groups()
         self._thread = Thread(target=self._run, name="commits")
         self._stopped: FaultError | None = None
         self.events_waiting = self.bytes_waiting = self.jobs_waiting = 0
@@ -170,7 +169,7 @@ class Committer:
 
     def finish(self) -> None:
         """Let the thread end after all that is queued, and wait for it."""
-        self._queue.put(None)
+        self._groups.end()
         self._thread.join()
 
     @property
@@ -182,10 +181,12 @@ class Committer:
         """
         return self._writer.state.roster
 
-    def submit(self, job: Job, reply: Reply, *, is_urgent: bool = False) -> None:
+    def submit(
+        self, job: Job, reply: Reply, *, is_urgent: bool = False, whose: object = None
+    ) -> None:
         """Queue a request; `reply` is called in this thread when all is decided.
 
-        What is urgent still queues where others are sent away, up to as much again: a
+        `whose` it is tells which requests are taken in their order. What is urgent still queues where others are sent away, up to as much again: a
         flood of forecasts is not to keep outcomes out. Raises `FaultError`: `busy` while the queue is full, `stopped` for ever after.
         """
         if self._stopped is not None:
@@ -201,7 +202,9 @@ class Committer:
         self.jobs_waiting += 1
         self.events_waiting += job.events
         self.bytes_waiting += job.bytes
-        self._queue.put((job, reply))
+        self._groups.put(
+            (job, reply), events=job.events, is_atomic=job.is_atomic, whose=whose
+        )
 
     def _busy(self) -> FaultError:
         groups = 1 + self.events_waiting // GROUP_EVENTS_MAX
@@ -222,8 +225,7 @@ class Committer:
     # What follows runs in the writer's thread.
 
     def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
-            group, is_last = self._group(first)
+        while group := self._groups.take():
             began = monotonic_seconds()
             try:
                 answers = self._settle(group)
@@ -232,22 +234,6 @@ class Committer:
                 return
             seconds = monotonic_seconds() - began
             self._deliver(partial(self._answer, answers, seconds))
-            if is_last:
-                return
-
-    def _group(self, first: tuple[Job, Reply]) -> tuple[list[tuple[Job, Reply]], bool]:
-        """Return all that waits, up to a limit, and whether nothing comes after it."""
-        group, events = [first], first[0].events
-        while events < GROUP_EVENTS_MAX:
-            try:
-                more = self._queue.get_nowait()
-            except Empty:
-                break
-            if more is None:
-                return group, True
-            group.append(more)
-            events += more[0].events
-        return group, False
 
     def _settle(
         self, group: list[tuple[Job, Reply]]
@@ -375,11 +361,8 @@ class Committer:
     ) -> None:
         # In the event loop's thread: nothing is queued meanwhile or afterwards.
         self._stopped = fault
-        while not self._queue.empty():
-            more = self._queue.get_nowait()
-            if more is not None:
-                group.append(more)
-        self._answer([(job, reply, fault) for job, reply in group], 0.0)
+        waited = [*group, *self._groups.rest()]
+        self._answer([(job, reply, fault) for job, reply in waited], 0.0)
         self._on_stopped(reason)
 
 

@@ -282,7 +282,10 @@ class Methods:
                 self.note_fault(traceback.format_exc())
                 call.failed(_own_fault())
 
-        self._committer.submit(job, reply, is_urgent=call.side == EVALUATOR)
+        # Of one connection all replies are equal.
+        self._committer.submit(
+            job, reply, is_urgent=call.side == EVALUATOR, whose=call.reply
+        )
 
     # Beside the writer.
 

@@ -47,13 +47,21 @@ class Bench:
         )
         self._asked = 0
 
-    def ask(self, *events: Submission | RefusedError, atomic: bool = False) -> int:
-        return self.submit(Batch(admitted=events, is_atomic=atomic, bytes=100))
+    def ask(
+        self,
+        *events: Submission | RefusedError,
+        atomic: bool = False,
+        whose: str | None = None,
+    ) -> int:
+        batch = Batch(admitted=events, is_atomic=atomic, bytes=100)
+        return self.submit(batch, whose)
 
-    def submit(self, job: Any) -> int:
+    def submit(self, job: Any, whose: str | None = None) -> int:
         number = self._asked
         self._asked += 1
-        self.committer.submit(job, lambda answer: self.answers.append((number, answer)))
+        self.committer.submit(
+            job, lambda answer: self.answers.append((number, answer)), whose=whose
+        )
         return number
 
     def settle(self) -> dict[int, Answer]:
@@ -234,6 +242,37 @@ def test_many_torn_batches_in_a_group_are_each_refused_alone(bench: Bench) -> No
     assert len(entries(shop)) == 32
 
 
+def test_many_torn_batches_of_one_connection_hold_up_nobody_else(bench: Bench) -> None:
+    shop = bench.shop
+    torn = [
+        bench.ask(opening(shop, number), unfit(shop), atomic=True, whose="a")
+        for number in range(30)
+    ]
+    last = bench.ask(opening(shop, 30), whose="a")
+    other = bench.ask(opening(shop, 31), whose="b")
+    bench.committer.start()
+    answers = bench.settle()
+    # The first of them and the other share a group; each more waits for the next.
+    assert [number for number, _ in bench.answers] == [0, other, *torn[1:], last]
+    assert {fault(answers[each]) for each in torn} == {(REFUSED, "unknown-question")}
+    assert len(entries(shop)) == 4
+
+
+def test_what_waits_behind_a_batch_hears_too_that_the_writer_is_dead(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> list[Receipt]:
+        raise WriterStoppedError("the disk said no")
+
+    monkeypatch.setattr(bench.writer, "commit", broken)
+    for number in range(4):
+        bench.ask(opening(bench.shop, number), atomic=True, whose="a")
+    bench.committer.start()
+    answers = bench.settle()
+    assert [number for number, _ in bench.answers] == [0, 1, 2, 3]
+    assert {fault(each) for each in answers.values()} == {(STOPPED, "stopped")}
+
+
 def test_the_same_event_twice_gets_the_same_receipt_and_stands_once(
     bench: Bench,
 ) -> None:
@@ -329,9 +368,10 @@ def test_a_fault_of_the_program_costs_one_request_and_no_event_of_another(
     assert len(entries(bench.shop)) == 4
 
 
-def test_finishing_answers_what_is_queued_first(bench: Bench) -> None:
+@pytest.mark.parametrize("atomic", [False, True])
+def test_finishing_answers_what_is_queued_first(bench: Bench, *, atomic: bool) -> None:
     for number in range(3):
-        bench.ask(opening(bench.shop, number))
+        bench.ask(opening(bench.shop, number), atomic=atomic, whose="a")
     bench.committer.start()
     bench.committer.finish()
     assert len(entries(bench.shop)) == 5
@@ -388,3 +428,49 @@ def test_any_group_is_answered_as_if_each_request_had_come_alone(
                 assert outcome.seq == 2 + len(expected)
                 expected.append(event.payload)
     assert entries(shop)[2:] == expected
+
+
+@settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    requests=st.lists(
+        st.tuples(
+            st.sampled_from("abc"), st.sampled_from(("o", "oo", "ox")), st.booleans()
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_of_one_connection_all_is_done_once_and_answered_in_its_order(
+    tmp_path_factory: pytest.TempPathFactory, requests: list[tuple[str, str, bool]]
+) -> None:
+    shop = Workshop(tmp_path_factory.mktemp("g")).found()
+    numbers = iter(range(1_000))
+    let_in: dict[str, list[bytes]] = {"a": [], "b": [], "c": []}
+    asked: dict[str, list[int]] = {"a": [], "b": [], "c": []}
+    with shop.writer() as writer:
+        bench = Bench(shop, writer)
+        for whose, signs, atomic in requests:
+            events = [
+                opening(shop, next(numbers)) if sign == "o" else unfit(shop)
+                for sign in signs
+            ]
+            asked[whose].append(bench.ask(*events, atomic=atomic, whose=whose))
+            if not (atomic and "x" in signs):
+                let_in[whose] += [
+                    event.payload
+                    for event, sign in zip(events, signs, strict=True)
+                    if sign == "o"
+                ]
+        bench.committer.start()
+        bench.settle()
+        bench.committer.finish()
+    found = entries(shop)[2:]
+    assert len(found) == sum(map(len, let_in.values()))
+    answered = [number for number, _ in bench.answers]
+    for whose in "abc":
+        assert [each for each in found if each in let_in[whose]] == let_in[whose]
+        assert [each for each in answered if each in asked[whose]] == asked[whose]
