@@ -137,13 +137,13 @@ def _compared(pair: Pair, inference: Inference, slot: str) -> Shown:
 
 
 def _side(about: Sample, alone: int) -> Shown:
-    competitor, counts = about.entrant.competitor, count(about)
+    competitor = about.entrant.competitor
     return {
         "forecaster": competitor.name,
         "layer": competitor.layer,
         "source": competitor.of,
         "alone": alone,
-        "coverage": coverage(about, counts),
+        "coverage": coverage(about),
     }
 
 
@@ -159,7 +159,7 @@ def _labels(pair: Pair, ground: Ground, inference: Inference, slot: str) -> list
         label
         for side in pair[:2]
         for counts in [count(side)]
-        for label in labels(side, pair.part, counts, coverage(side, counts), slot)
+        for label in labels(side, pair.part, counts, coverage(side), slot)
     }
     here = {
         **small_of(manifest, ground.size, ground.cluster.size, largest),

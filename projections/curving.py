@@ -36,7 +36,7 @@ def curve(subject: Subject, inference: Inference) -> Shown:
         "horizon": part.horizon,
         "slot": slot,
         "slice": part.slice,
-        "labels": labels(about, part, counted, coverage(about, counted), slot),
+        "labels": labels(about, part, counted, coverage(about), slot),
         "n": ground.size,
         "clusters": ground.cluster.size,
         "cohort_hash": ground.cohort.hash,

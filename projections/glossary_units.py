@@ -31,22 +31,29 @@ _GROUPS = {
 _COVERAGE = {
     "coverage": Entry(
         HIGHER,
-        "the share of declared units on which the forecaster has a vector that counts; an "
-        "official row needs `coverage.minimum`",
-        "eligible / units",
+        "the share of declared units, but those that only train, on which the forecaster "
+        "has a vector that counts; an official row needs `coverage.minimum`",
+        "eligible units that do not train / (units - training)",
         "METRICS §1",
-        ("counts.eligible", "counts.units", "coverage.minimum", "coverage.is_met"),
+        (
+            "counts.units",
+            "counts.training",
+            "coverage.count",
+            "coverage.minimum",
+            "coverage.is_met",
+        ),
         paths=("coverage",),
     ),
     "coverage_in_slot": Entry(
         HIGHER,
-        "the share of declared units of which the row's slot has a vector",
-        "(eligible - unslotted) / units",
+        "the share of declared units, but those that only train, of which the row's slot "
+        "has a vector",
+        "units that do not train with a vector in the slot / (units - training)",
         "METRICS §§1, 19",
         (
-            "counts.eligible",
-            "counts.unslotted",
             "counts.units",
+            "counts.training",
+            "coverage.in_slot.count",
             "coverage.minimum",
             "coverage.is_met",
         ),

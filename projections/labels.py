@@ -43,6 +43,8 @@ LABELS = {
     "invalid) than `coverage.minimum` allows",
     "awaiting": "outcomes are still to come of more units than `coverage.minimum` allows, "
     "and of more than that came out of turn: those that came early may be of a kind",
+    "trained_out_of_turn": "more units only train, and came out of turn, than "
+    "`coverage.minimum` allows: whoever records outcomes may have chosen what is scored",
     "withheld": "a resolved unit has a hidden vector that nobody opened: what is opened "
     "may be chosen by its outcome",
     "small_sample": "fewer scored units than `statistics.min_slice`",
@@ -67,6 +69,7 @@ UNOFFICIAL = {
     "under_covered": INSUFFICIENT,
     "unsettled": INSUFFICIENT,
     "awaiting": INSUFFICIENT,
+    "trained_out_of_turn": INSUFFICIENT,
     "withheld": INSUFFICIENT,
     "small_sample": INSUFFICIENT,
     "single_cluster": INSUFFICIENT,
@@ -163,10 +166,11 @@ def _outcomes(about: Sample, counts: Counts) -> dict[str, bool]:
 
     Which ones lack is nobody's chance: work that goes badly takes longer, and whoever
     resolves may leave out what went wrong. Where outcomes come in the order in which
-    they are due, those that are still to come are merely of younger units.
+    they are due, those that are still to come are merely of younger units. What only
+    trains allows nothing to lack: its outcomes are in no score.
     """
     share = 1 - Fraction(about.board.suite.manifest.coverage.minimum)
-    allowed = share * counts["units"]
+    allowed = share * (counts["units"] - counts["training"])
     missing = counts["overdue"] + counts["censored"] + counts["canceled"]
     lacking = missing + counts["void"] + counts["invalid"]
     pending = counts["pending"]
@@ -175,6 +179,7 @@ def _outcomes(about: Sample, counts: Counts) -> dict[str, bool]:
         "awaiting": pending > 0
         and lacking + pending > allowed
         and _out_of_turn(about) > share * counts["scored"],
+        "trained_out_of_turn": _trained_out_of_turn(about) > share * counts["scored"],
     }
 
 
@@ -187,6 +192,22 @@ def _out_of_turn(about: Sample) -> int:
     is_pending = (units.status[rows] == PENDING) & ~overdue(about)
     first = units.resolve_by_us[rows[is_pending]].min(initial=NEVER)
     return int(np.count_nonzero(units.resolve_by_us[about.scored] >= first))
+
+
+def _trained_out_of_turn(about: Sample) -> int:
+    """Return how many units only train though by when they are due others would.
+
+    The first outcomes train. In the order in which units are due, those would be as
+    many that are due before any other; of several that are due together, whose outcome
+    comes first is for whoever records them to say.
+    """
+    board, rows = about.board, about.declared
+    units, kept = board.units, int(np.count_nonzero(board.is_training))
+    due = np.sort(units.resolve_by_us[units.status == RESOLVED])
+    if kept == len(due):
+        return 0
+    trains = units.resolve_by_us[rows[board.is_training[rows]]]
+    return int(np.count_nonzero(trains >= due[kept]))
 
 
 def _is_withheld(about: Sample) -> bool:

@@ -43,20 +43,23 @@ def rate(part: int, whole: int) -> Shown:
     }
 
 
-def coverage(sample: Sample, counts: Counts) -> Shown:
+def coverage(sample: Sample) -> Shown:
     """Return the share of units with a vector that counts, and whether it suffices.
 
+    Units that only train are left out: a vector there costs nobody anything, and would
+    make up for one that is lacking where it counts.
     `in_slot` is the share of which the row's slot has a vector (METRICS §19), never
     more than that. It must reach the minimum: otherwise a forecaster could choose its
     units by sealing the others too late for the slot. Where time weighs, `in_time` is
     the share of the time, in microseconds, in which a vector was in force.
     """
     minimum = Fraction(sample.board.suite.manifest.coverage.minimum)
-    covered, units = counts["eligible"], counts["units"]
-    in_slot = covered - counts["unslotted"]
-    entrant, in_time = sample.entrant, {}
+    rows, entrant = sample.untrained, sample.entrant
+    units, in_time = len(rows), {}
+    covered = int(np.count_nonzero(entrant.has_eligible[rows]))
+    in_slot = int(np.count_nonzero(entrant.slotted.has_vector[rows]))
     if entrant.slot == TIME_WEIGHTED:
-        time = time_covered(sample.board, entrant.slotted, sample.declared)
+        time = time_covered(sample.board, entrant.slotted, rows)
         in_time = {"in_time": rate(*time)}
     return {
         **rate(covered, units),

@@ -60,7 +60,7 @@ def row_of(subject: Subject, scale: Scale) -> Row:
     about, part, slot = subject
     board, entrant = about.board, about.entrant
     counts, cohort = count(about), about.cohort(about.scored)
-    covered = coverage(about, counts)
+    covered = coverage(about)
     labelled = labels(about, part, counts, covered, slot)
     asked = _question(about, part, labelled)
     ground = Ground(about, cohort)

@@ -42,6 +42,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     is_binary: bool
 
     @property
+    def untrained(self) -> Integers:
+        """The declared units that are there for more than to train on."""
+        return self.declared[~self.board.is_training[self.declared]]
+
+    @property
     def scored(self) -> Integers:
         """The units that are resolved and have a vector in the slot."""
         return self.declared[self.entrant.slotted.is_scored[self.declared]]

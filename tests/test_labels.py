@@ -11,7 +11,7 @@ from ledger import codec
 from ledger.events import Question
 from ledger.suite import Competitor
 from tests.knowing import knowing
-from tests.reporting import row, rows, suite_of
+from tests.reporting import Row, row, rows, suite_of
 from tests.simulator import History, suite
 
 SALT = "ab" * 32
@@ -21,7 +21,7 @@ def labelled(history: History, label: str, forecaster: str = "native") -> bool:
     return label in row(history, forecaster)["labels"]
 
 
-def asked(history: History, units: int, **named: list[str]) -> list[Question]:
+def asked(history: History, units: int, **named: list[Any]) -> list[Question]:
     """Return so many questions that `native` has forecast; `named` by their numbers."""
     made = [
         history.question(
@@ -32,6 +32,12 @@ def asked(history: History, units: int, **named: list[str]) -> list[Question]:
     for question in made:
         history.seal(question)
     return made
+
+
+def told(history: History, questions: list[Question]) -> None:
+    """Let the resolver record outcomes in this order, and `pass` for each."""
+    for question in questions:
+        history.resolve(question)
 
 
 # --- Outcomes that lack ---------------------------------------------------------------
@@ -225,6 +231,98 @@ def test_one_withheld_vector_of_many_stands_in_the_way_of_every_claim() -> None:
     assert found["scores"]["official_skill"]["reason"] == "insufficient"
     history.update(extra, sealed, "0.8", opens=sealed, salt=SALT)
     assert row(history)["gates"]["promotion"]["decision"] == "PROMOTE"
+
+
+# --- Units that only train ------------------------------------------------------------
+
+TRAINING, JUDGED = 40, 40
+
+
+def trained(*, void: int = 0, skipped: int = 0) -> Row:
+    """Return the row of who was trained on a batch, and judged on another one.
+
+    In the other some units are void, and some were not forecast.
+    """
+    history = History(statistics__min_training=TRAINING)
+    for turn, units in enumerate((TRAINING, JUDGED)):
+        made = [history.question(f"u-{turn}-{at:02}") for at in range(units)]
+        for at, question in enumerate(made):
+            who = "rival" if turn and at < skipped else "native"
+            history.seal(question, forecaster=who)
+        history.wait(hours=3)
+        for at, question in enumerate(made):
+            if turn and at < void:
+                history.record(question, "VOID", author="resolver")
+            else:
+                history.resolve(question)
+    return row(history)
+
+
+@pytest.mark.parametrize(("count", "is_labelled"), [(2, False), (3, True)])
+@pytest.mark.parametrize(
+    ("lacking", "label"), [("void", "unsettled"), ("skipped", "under_covered")]
+)
+def test_units_that_only_train_allow_nothing_to_lack_where_units_are_scored(
+    lacking: str, label: str, count: int, *, is_labelled: bool
+) -> None:
+    found = trained(**{lacking: count})
+    assert found["counts"]["training"] == TRAINING
+    assert found["counts"]["scored"] == JUDGED - count
+    assert found["coverage"]["of"] == JUDGED
+    assert (label in found["labels"]) is is_labelled
+
+
+def test_where_every_unit_trains_no_share_of_others_is_covered() -> None:
+    history = History(statistics__min_training=3)
+    made = asked(history, 3)
+    history.wait(hours=3)
+    told(history, made)
+    found = row(history)
+    assert (found["counts"]["training"], found["coverage"]["of"]) == (3, 0)
+    assert found["coverage"]["value"] is None
+    assert not {"under_covered", "trained_out_of_turn"} & set(found["labels"])
+
+
+@pytest.mark.parametrize(
+    ("first", "is_labelled"),
+    [
+        ([], False),
+        ([20], False),  # One of twenty that are scored.
+        ([20, 21], True),
+        ([39, 38], True),
+    ],
+)
+def test_whoever_records_first_what_shall_only_train_is_seen(
+    first: list[int], *, is_labelled: bool
+) -> None:
+    """Outcomes of forty units, of which twenty train, come as they are due otherwise."""
+    history = History(statistics__min_training=20)
+    due = [history.now + timedelta(hours=24, minutes=at) for at in range(40)]
+    made = asked(history, 40, resolve_by=due)
+    history.wait(hours=3)
+    rest = [at for at in range(40) if at not in first]
+    told(history, [made[at] for at in (*first, *rest)])
+    found = row(history)
+    assert (found["counts"]["training"], found["counts"]["scored"]) == (20, 20)
+    assert ("trained_out_of_turn" in found["labels"]) is is_labelled
+
+
+@pytest.mark.parametrize(("together", "is_labelled"), [(1, False), (2, True)])
+def test_of_units_that_are_due_together_any_may_have_been_chosen_to_train(
+    together: int, *, is_labelled: bool
+) -> None:
+    history = History(statistics__min_training=20)
+    moment = history.now + timedelta(hours=24)
+    made = [
+        history.question(f"u-{at:02}", resolve_by=moment + timedelta(hours=hours))
+        for hours, units in enumerate((20 - together, together + 1, 19))
+        for at in range(40 * hours, 40 * hours + units)
+    ]
+    for question in made:
+        history.seal(question)
+    history.wait(hours=3)
+    told(history, made)
+    assert labelled(history, "trained_out_of_turn") is is_labelled
 
 
 # --- Clusters -------------------------------------------------------------------------
