@@ -29,8 +29,7 @@ COLLAPSES, SURVIVES = "collapses", "survives"
 # have more.
 ALL_MAX = 10_000
 _TARGETS_TOO_MANY = 8
-# Of the rows that have others to exchange with, so many are kept, or the gate
-# would speak for those that are not.
+# So many of all rows are kept, or the gate would speak for those that are not.
 KEPT_LEAST = Fraction(1, 2)
 
 
@@ -106,12 +105,15 @@ def specificity(
     `names` are those of the strata, by their codes. Fewer than two targets that can be
     exchanged, too few permutations for any p-value to reach alpha, or draws that all
     leave some target its own forecasts, are insufficient; and so is a gate that keeps
-    too few rows to speak for those that it dropped (`cohort_mismatch`).
+    too few rows to speak for those that it left out (`cohort_mismatch`).
     """
     found = matched(rows, names)
     reason = None if speaks_for_all(found) else MISMATCH
     if not found.strata:
-        return _told(found, INSUFFICIENT, reason or INSUFFICIENT)
+        # Whoever has nobody to exchange with is no part that others speak for.
+        return _told(
+            found, INSUFFICIENT, MISMATCH if found.unpartnered else INSUFFICIENT
+        )
     reference = reference_set(found.strata, seed, gate.permutations)
     own = exact_sum(baseline[found.kept])
     scale = len(found.kept) * UNITS
@@ -144,8 +146,9 @@ def specificity(
 
 
 def speaks_for_all(found: Matched) -> bool:
-    """Tell whether enough rows are kept to speak for those that were dropped."""
-    return len(found.kept) >= KEPT_LEAST * (len(found.kept) + found.unpartnered)
+    """Tell whether enough rows are kept to speak for those that were left out."""
+    left_out = found.unpartnered + found.alone
+    return len(found.kept) >= KEPT_LEAST * (len(found.kept) + left_out)
 
 
 def share_retained(observed: Fraction, wrong: Fraction | None) -> Fraction | None:

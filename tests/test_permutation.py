@@ -216,16 +216,25 @@ def test_a_stratum_of_one_target_is_left_out_and_counted() -> None:
     assert found.observed == 1
 
 
-def test_whoever_says_nothing_of_the_other_targets_is_not_alone() -> None:
-    """Else rows would leave the gate and what it has to speak for by being withheld."""
-    places = [(0, i, 0) for i in range(5)] + [(1, 7, slot) for slot in range(6)]
-    scores, outcome = [*guesses(5).scores.tolist(), *[[9] * 5] * 6], [0, 1, 2, 3, 4]
-    rows = rows_of(places, scores, outcome + [0] * 6, silent=[(1, 8)])
+@pytest.mark.parametrize("silent", [[], [(1, 8)]], ids=["alone", "not alone"])
+@pytest.mark.parametrize(
+    ("others", "decision", "reason"),
+    [(5, COLLAPSES, None), (6, "insufficient", "cohort_mismatch")],
+)
+def test_a_gate_does_not_speak_for_more_rows_than_it_keeps_of_whoever_they_are(
+    others: int, decision: str, reason: str | None, silent: list[tuple[int, int]]
+) -> None:
+    """The other stratum has one target, or another one of which nothing is said."""
+    places = [(0, i, 0) for i in range(5)] + [(1, 7, slot) for slot in range(others)]
+    scores = [*guesses(5).scores.tolist(), *[[9] * 5] * others]
+    rows = rows_of(places, scores, [0, 1, 2, 3, 4, *[0] * others], silent=silent)
     found = judged(rows, nothing(rows))
-    assert (found.alone, found.strata_alone, found.unpartnered) == (0, 0, 6)
-    assert (found.decision, found.reason) == ("insufficient", "cohort_mismatch")
-    alone = judged(rows_of(places, scores, outcome + [0] * 6), nothing(rows))
-    assert (alone.alone, alone.decision) == (6, COLLAPSES)
+    assert found.rows == 5
+    assert found.observed == 1
+    assert (found.alone, found.strata_alone, found.unpartnered) == (
+        (0, 0, others) if silent else (others, 1, 0)
+    )
+    assert (found.decision, found.reason) == (decision, reason)
 
 
 @pytest.mark.parametrize("places", [[], [(0, 0, 0)], [(0, 0, 0), (1, 1, 0)]], ids=str)
