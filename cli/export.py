@@ -11,7 +11,7 @@ import typer
 
 from ledger.cli import render
 from ledger.cli.context import LOG_KEY_LOST, KeyRing, keys_folder, reading
-from ledger.cli.export_rows import BUNDLE, FORMATS, export_rows
+from ledger.cli.export_rows import BUNDLE, FORMATS, STDOUT, export_rows
 from ledger.cli.options import At, AtLook, Json, KeysFolder, LedgerDir, several
 from ledger.cli.past import moment
 from ledger.cli.standing import Standing
@@ -141,6 +141,9 @@ def export(
         return
     if board is not None:
         msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
+        raise UsageError(msg)
+    if target == STDOUT:
+        msg = "a bundle is a folder, and - is stdout: name one, or add --format rows, targetspace or metrics"
         raise UsageError(msg)
     with reading(ledger) as (folder, reader):
         then = moment(reader, at, look, suites or ())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("bundle", "rows", "targetspace", "metrics")
 BUNDLE, ROWS, TARGETSPACE, METRICS = FORMATS
-_STDOUT = "-"
+STDOUT = "-"
 Rows = list[dict[str, Any]]
 
 
@@ -43,7 +43,7 @@ def export_rows(
     `UsageError` for a file that exists, and for suites, slots and groupings that do
     not; a leaderboard is of one suite version, and takes no slice from a list.
     """
-    if target != _STDOUT and Path(target).exists():
+    if target != STDOUT and Path(target).exists():
         raise UsageError(
             f"{target} exists: nothing is written over, choose another name"
         )
@@ -129,7 +129,7 @@ def _points(found: Rows) -> bytes:
 
 
 def _write(target: str, text: bytes) -> None:
-    if target == _STDOUT:
+    if target == STDOUT:
         sys.stdout.write(text.decode())
         return
     try:

@@ -5,7 +5,10 @@ from typing import Annotated
 import typer
 
 Out = Annotated[
-    str, typer.Option(metavar="FILE", help="Where the drafts go; - is stdout.")
+    str,
+    typer.Option(
+        metavar="FILE", help="Where the drafts, or the suite, go; - is stdout."
+    ),
 ]
 SuiteToml = Annotated[
     bool, typer.Option("--suite-toml", help="Print a suite that takes such drafts.")

@@ -42,6 +42,15 @@ def deliver(
     _say(report, sentences, as_json=as_json, beside_drafts=beside_drafts)
 
 
+def deliver_suite(toml: str, out: str) -> None:
+    """Write a suite where the drafts would go."""
+    if out == STANDARD:
+        render.document(toml.rstrip("\n"))
+        return
+    with _sink(out) as sink:
+        sink.write(toml.rstrip("\n").encode() + b"\n")
+
+
 def watched(rows: Iterable[Item]) -> Iterator[Item]:
     """Yield rows, and say on a terminal how many there were."""
     progress = render.Progress("rows")

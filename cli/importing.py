@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli import render
 from ledger.cli.forecastbench import convert
 from ledger.cli.forecastbench_files import read_rows
 from ledger.cli.forecastbench_history import read_changes, read_questions
@@ -22,7 +21,7 @@ from ledger.cli.import_options import (
     Suite,
     SuiteToml,
 )
-from ledger.cli.import_output import Drafts, deliver, watched
+from ledger.cli.import_output import Drafts, deliver, deliver_suite, watched
 from ledger.cli.importing_tables import csv, jsonl
 from ledger.cli.importing_targetspace import targetspace
 from ledger.cli.options import Json
@@ -133,7 +132,7 @@ def forecastbench(
         as_of=None if as_of is None else _date(as_of),
     )
     if suite_toml:
-        render.document(toml_of(plan, owner).rstrip("\n"))
+        deliver_suite(toml_of(plan, owner), out)
         return
     report = Report()
     drafts = _drafts(resolutions, stream, questions, plan, report)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli import render
 from ledger.cli.import_options import (
     Issuer,
     Out,
@@ -14,7 +13,7 @@ from ledger.cli.import_options import (
     Suite,
     SuiteToml,
 )
-from ledger.cli.import_output import deliver, watched
+from ledger.cli.import_output import deliver, deliver_suite, watched
 from ledger.cli.import_report import Report, sentences
 from ledger.cli.import_suite import Shape, toml_for
 from ledger.cli.options import Json
@@ -140,7 +139,7 @@ def csv(
     table = table_map(_assuming(settings, assume_utc, percent, normalise, hash_text))
     names = Names(suite=suite, issuer=issuer, forecaster=sealed_by, resolver=resolver)
     if suite_toml:
-        _print_suite(file, csv_rows, table, names, owner)
+        deliver_suite(_suite_of(file, csv_rows, table, names, owner), out)
     else:
         _import(file, csv_rows, table, names, out, as_json=as_json)
 
@@ -179,7 +178,7 @@ def jsonl(
     table = table_map(_assuming(settings, assume_utc, percent, normalise, hash_text))
     names = Names(suite=suite, issuer=issuer, forecaster=sealed_by, resolver=resolver)
     if suite_toml:
-        _print_suite(file, jsonl_rows, table, names, owner)
+        deliver_suite(_suite_of(file, jsonl_rows, table, names, owner), out)
     else:
         _import(file, jsonl_rows, table, names, out, as_json=as_json)
 
@@ -222,12 +221,12 @@ def _import(
     deliver(drafts, report, lambda: sentences(report), out=out, as_json=as_json)
 
 
-def _print_suite(
+def _suite_of(
     file: str, read: Reader, table: TableMap, names: Names, owner: str
-) -> None:
+) -> str:
     drafts = Table(table, names, Report()).convert(watched(read(file, table)))
     shape = Shape(table.answers).take(drafts)
-    toml = toml_for(
+    return toml_for(
         shape,
         suite=names.suite,
         owner=owner,
@@ -235,4 +234,3 @@ def _print_suite(
         principal=names.forecaster,
         track="world",
     )
-    render.document(toml.rstrip("\n"))

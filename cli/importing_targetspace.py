@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from ledger.cli import render
 from ledger.cli.import_options import (
     Issuer,
     Out,
@@ -16,7 +15,7 @@ from ledger.cli.import_options import (
     Suite,
     SuiteToml,
 )
-from ledger.cli.import_output import Drafts, deliver, watched
+from ledger.cli.import_output import Drafts, deliver, deliver_suite, watched
 from ledger.cli.import_report import Report, UnfitError, sentences
 from ledger.cli.import_suite import Shape, toml_for
 from ledger.cli.options import Json
@@ -79,7 +78,7 @@ def targetspace(
         principal=sealed_by,
         track="target",
     )
-    render.document(toml.rstrip("\n"))
+    deliver_suite(toml, out)
 
 
 def _drafts(

@@ -124,6 +124,11 @@ class Meaning:
         if len(names) != 1:
             known = listed(names, last="and") if names else "none"
             msg = f"say which with {option}: the {what} are {known}"
+            if not names and option == "--suite":
+                msg = (
+                    "no suite is frozen here: `ledger suite new NAME` writes one to "
+                    "edit, and `ledger suite freeze FILE` freezes it"
+                )
             if not names and what.endswith(_AT_HAND):
                 msg += f", for {self._ring.folder} has none of theirs: --keys FOLDER says where it is"
             raise UsageError(msg)

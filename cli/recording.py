@@ -1,8 +1,15 @@
 """One event from a command's options, a draft on stdin, or both: signed and appended."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from ledger.cli import render
+from ledger.cli.advice import (
+    advised,
+    cutoff_of,
+    warning_of_duplicate,
+    warning_of_lateness,
+)
 from ledger.cli.context import (
     KeyRing,
     clock,
@@ -17,7 +24,6 @@ from ledger.cli.meaning import Meaning
 from ledger.cli.submitting import print_receipt, submit
 from ledger.drafts import Drafts
 from ledger.errors import RefusedError, UsageError
-from ledger.events import ForecastSealed, LedgerEvent
 from ledger.state import FrozenSuite, State
 from ledger.unit import unit_name
 
@@ -51,12 +57,31 @@ def record(
         if isinstance(probabilities, list) and probabilities:
             answers, positive = _answers(fields, frozen, state)
             fields["probabilities"] = spread(probabilities, answers, positive)
-        with refusing():
-            event = Drafts(folder.blobs.get, _no_file).event(fields, state, clock()())
-        meaning.tell()
-        _warn_of_duplicate(event, state)
-        receipt = submit(event, ring, writer)
+        with _advising(fields):
+            with refusing():
+                event = Drafts(folder.blobs.get, _no_file).event(
+                    fields, state, clock()()
+                )
+            meaning.tell()
+            _note(warning_of_duplicate(event, state))
+            cutoff = cutoff_of(event, state, folder)
+            receipt = submit(event, ring, writer)
+        _note(warning_of_lateness(event, receipt, cutoff, state))
     print_receipt(receipt, as_json=bool(place["as_json"]))
+
+
+@contextmanager
+def _advising(fields: Fields) -> Iterator[None]:
+    """Have a refusal name the options of this command that answer it."""
+    try:
+        yield
+    except RefusedError as refusal:
+        raise advised(refusal, fields.get("status")) from refusal
+
+
+def _note(warning: str | None) -> None:
+    if warning is not None:
+        render.note(warning)
 
 
 def _text(value: object) -> str | None:
@@ -109,17 +134,6 @@ def _answers(
         return unit.question(state.lost).answers, None
     own = named.get("answers")
     return tuple(map(str, own)) if isinstance(own, list) else (), None
-
-
-def _warn_of_duplicate(event: LedgerEvent, state: State) -> None:
-    if not isinstance(event, ForecastSealed) or event.question_hash is None:
-        return
-    unit = state.unit_of(event.suite, event.question_hash)
-    if unit is not None and event.forecaster in unit.chains:
-        render.note(
-            f"{event.forecaster} has sealed a forecast on this question before: this one "
-            "is recorded as a duplicate and never scored. `ledger update` adds to a chain."
-        )
 
 
 def _no_file(name: str) -> bytes:

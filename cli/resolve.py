@@ -30,7 +30,12 @@ Values = Annotated[
     list[str] | None, option("--value", "QUANTITY=NUMBER", "What was measured.")
 ]
 Supersedes = Annotated[
-    str | None, option("--supersedes", "ID", "The record that this one corrects.")
+    str | None,
+    option(
+        "--supersedes",
+        "ID|standing",
+        "The record that this one corrects: its event id, or the one that stands.",
+    ),
 ]
 Confirms = Annotated[
     str | None, option("--confirms", "ID", "The record that this one reviews.")
@@ -74,6 +79,7 @@ def resolve(
 
     --status PENDING opens: an issuer brings the question with --cutoff, --resolve-by and
     the like. Every other record is a resolver's. A correction names what it supersedes.
+    WHEN is an instant such as 2026-11-01T00:00:00Z, or now, +90m or -2h.
 
     For example:
       ledger resolve --status PENDING --id dispatch-7 --target repo-a --cutoff +10m \

@@ -60,17 +60,25 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         """
         have = [name for name in self.suites if self._has(name, competitors)]
         named = listed([repr(each) for each in competitors], last="and")
+        kind = "competitors" if len(competitors) > 1 else "a competitor"
         if stated is not None:
             meant = self.meant(stated)
             if meant not in have:
-                raise UsageError(f"{meant} does not list {named} as competitors")
+                raise UsageError(
+                    f"{meant} does not list {named} as {kind}: {self._known(meant)}"
+                )
             return meant
         if len(have) == 1:
             return have[0]
         if have:
             msg = f"{listed(have, last='and')} have {named}: say which with --suite NAME@vN"
             raise UsageError(msg)
-        raise UsageError(f"no suite lists {named} as competitors")
+        known = "; ".join(map(self._known, self.suites)) or "none is frozen here"
+        raise UsageError(f"no suite lists {named} as {kind}: {known}")
+
+    def _known(self, suite: str) -> str:
+        names = [each.name for each in self.suites[suite].manifest.competitors]
+        return f"{suite} has {listed(names, last='and')}"
 
     def _has(self, suite: str, competitors: Sequence[str]) -> bool:
         manifest = self.suites[suite].manifest
