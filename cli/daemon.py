@@ -344,8 +344,24 @@ def _print(found: dict[str, Any], *, as_json: bool) -> None:
 def _shown(value: object) -> object:
     match value:
         case dict():
-            return ", ".join(f"{name} {each}" for name, each in value.items())
+            return ", ".join(
+                f"{name.replace('_', ' ')} {_within(each)}"
+                for name, each in value.items()
+            )
         case list():
             return "\n".join(str(_shown(each)) for each in value) or None
+        case _:
+            return value
+
+
+def _within(value: object) -> object:
+    """Return how a value shows that shares its line with others."""
+    match value:
+        case None | []:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return " ".join(str(_shown(each)) for each in value)
         case _:
             return value

@@ -78,8 +78,9 @@ Program = Annotated[
 def hook() -> None:
     """Put the hook into an agent runtime, and see it at work.
 
-    It sees to it that a forecast is sealed before a dispatch starts. Runtimes call `ledger hook --config FILE` with their payload on stdin; how each is
-    answered is in docs/hooks.md.
+    It sees to it that a forecast is sealed before a dispatch starts. Runtimes call
+    `ledger hook --config FILE` with their payload on stdin; how each is answered is in
+    docs/hooks.md.
 
     For example:
       ledger hook install claude --ledger demo

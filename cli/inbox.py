@@ -32,7 +32,7 @@ def inbox(*, ledger: LedgerDir = None, as_json: Json = False) -> None:
     anything was refused. With --json, a line for each file.
 
     For example:
-      ledger sign drafts.jsonl > .new && mv .new demo/inbox/new.jsonl
+      ledger sign drafts.jsonl > demo/inbox/.new && mv demo/inbox/.new demo/inbox/new.jsonl
       ledger inbox --ledger demo
     """
     folder = find_ledger(ledger)

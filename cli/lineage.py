@@ -22,7 +22,7 @@ _RECORD_HEADS = ("seq", "status", "received at", "by", "what", "found")
 Unit = Annotated[
     str | None,
     typer.Argument(
-        metavar="[UNIT]",
+        metavar="UNIT",
         help="A question's id, or its hash or how that begins.",
         show_default=False,
     ),
