@@ -6,6 +6,7 @@ anything. Who has long lines takes turns with the others of its side.
 """
 
 import asyncio
+import select
 import socket
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -79,11 +80,27 @@ class Connections:
         """Return what the event loop makes of an accepted socket."""
         return Connection(self)
 
+    def has_room(self) -> bool:
+        """Tell whether one more may be let in; those that are gone make room."""
+        if len(self.open) >= self.limits.connections:
+            self._forget_gone()
+        return len(self.open) < self.limits.connections
+
     def sweep(self) -> None:
-        """Drop those that are idle, and those that take no answers."""
+        """Drop those that are gone or idle, and those that take no answers."""
+        self._forget_gone()
         now = monotonic_seconds()
         for each in tuple(self.open):
             each.drop_if_useless(now)
+
+    def _forget_gone(self) -> None:
+        """Forget who hung up while nothing is read: the event loop does not see it."""
+        unread = {each.handle: each for each in self.open if not each.is_read}
+        gone = select.poll()
+        for handle in unread:
+            gone.register(handle, 0)  # Nothing but that the other side is closed.
+        for handle, _ in gone.poll(0):
+            unread[handle].forget()
 
 
 class Connection(asyncio.Protocol):
@@ -109,7 +126,7 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self._peer = _peer(transport)
         among = self._among
-        if len(among.open) >= among.limits.connections:
+        if not among.has_room():
             self._note("refused", reason="too-many-connections")
             msg = (
                 f"{len(among.open)} clients are connected, and no more are allowed: try "
@@ -125,9 +142,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a client; what queued for it is done all the same."""
-        if self in self._among.open:
-            self._among.open.discard(self)
-            self._note("disconnected", reason="" if exc is None else type(exc).__name__)
+        self._leave("" if exc is None else type(exc).__name__)
         self._transport = self._work = None
         self._buffer.clear()
 
@@ -165,6 +180,29 @@ class Connection(asyncio.Protocol):
         """Close at once, whatever was not sent."""
         if self._transport is not None:
             self._transport.abort()
+
+    @property
+    def handle(self) -> int:
+        """The number of its socket."""
+        assert self._transport is not None
+        number: int = self._transport.get_extra_info("socket").fileno()
+        return number
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the event loop would see that the client hangs up."""
+        transport = self._transport
+        return transport is None or (transport.is_reading() and not self._has_ended)
+
+    def forget(self) -> None:
+        """Let go of a client that is gone; what queued for it is done all the same."""
+        self._leave("")
+        self.abort()
+
+    def _leave(self, reason: str) -> None:
+        if self in self._among.open:
+            self._among.open.discard(self)
+            self._note("disconnected", reason=reason)
 
     def drop_if_useless(self, now: float) -> None:
         """Close an idle connection; abort one whose client takes no answers."""
