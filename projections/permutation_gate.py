@@ -31,6 +31,9 @@ ALL_MAX = 10_000
 _TARGETS_TOO_MANY = 8
 # So many of all rows are kept, or the gate would speak for those that are not.
 KEPT_LEAST = Fraction(1, 2)
+# So many draws move every target, or chance would decide what share of skill is left:
+# whoever leaves out one unit draws others.
+STRANGERS_LEAST = 20
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +56,12 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
         """The share that scores as much; of draws, with the observed one added."""
         own = 0 if self.is_exact else 1
         return Fraction(self.count + own, self.size + own)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the mean over derangements is of all, or of enough of them."""
+        least = 1 if self.is_exact else STRANGERS_LEAST
+        return self.derangements >= least
 
     @property
     def p_least(self) -> Fraction:
@@ -103,8 +112,8 @@ def specificity(
 
     `baseline` is what the baseline scores on each row's own outcome, in picobits;
     `names` are those of the strata, by their codes. Fewer than two targets that can be
-    exchanged, too few permutations for any p-value to reach alpha, or draws that all
-    leave some target its own forecasts, are insufficient; and so is a gate that keeps
+    exchanged, too few permutations for any p-value to reach alpha, or too few draws in
+    which no target has its own forecasts, are insufficient; and so is a gate that keeps
     too few rows to speak for those that it left out (`cohort_mismatch`).
     """
     found = matched(rows, names)
@@ -120,7 +129,7 @@ def specificity(
     observed = Fraction(reference.observed - own, scale)
     wrong = None if reference.wrong is None else (reference.wrong - own) / scale
     retained = share_retained(observed, wrong)
-    if wrong is None or reference.p_least > gate.alpha:
+    if not reference.is_steady or reference.p_least > gate.alpha:
         reason = reason or INSUFFICIENT
     decision = SURVIVES
     if reason is not None:

@@ -168,8 +168,8 @@ def test_a_gate_that_no_result_could_pass_is_insufficient() -> None:
 
 def test_few_draws_cannot_pass_either() -> None:
     rows = guesses(9)
-    for draws, decision in {18: "insufficient", 19: COLLAPSES}.items():
-        gate = Gate(alpha=ALPHA, retained=HALF, permutations=draws)
+    for draws, decision in {98: "insufficient", 99: COLLAPSES}.items():
+        gate = Gate(alpha=Fraction(1, 100), retained=HALF, permutations=draws)
         assert judged(rows, nothing(rows), gate).decision == decision
 
 
@@ -542,7 +542,33 @@ def test_draws_that_all_leave_somebody_in_place_say_nothing_of_wrong_targets() -
         assert found.p_value <= ALPHA
         effects = (found.wrong, found.delta, found.retained)
         assert effects == ((-1, 2, -1) if moved else (None, None, None))
-        assert found.decision == (COLLAPSES if moved else "insufficient")
+        assert found.decision == "insufficient"
+
+
+@pytest.mark.parametrize(
+    ("draws", "moved", "decision"),
+    [(61, 19, "insufficient"), (62, 20, COLLAPSES)],
+)
+def test_a_few_draws_that_move_everybody_leave_the_rest_to_chance(
+    draws: int, moved: int, decision: str
+) -> None:
+    rows = guesses(9)
+    gate = Gate(alpha=ALPHA, retained=HALF, permutations=draws)
+    found = specificity(rows, nothing(rows), ["only"], SEED, gate)
+    assert (found.is_exact, found.derangements) == (False, moved)
+    assert found.wrong is not None
+    reason = None if decision == COLLAPSES else "insufficient"
+    assert (found.decision, found.reason) == (decision, reason)
+
+
+def test_of_all_permutations_a_single_one_that_moves_everybody_is_enough() -> None:
+    """Of six strata of two targets, the one in 64 that exchanges all is looked at."""
+    rows = pairs(6)
+    names = [f"stratum-{code}" for code in range(6)]
+    found = specificity(rows, nothing(rows), names, SEED, GATE)
+    assert (found.is_exact, found.derangements) == (True, 1)
+    assert found.decision == COLLAPSES
+    assert found.retained == -1
 
 
 def test_the_skill_of_others_needs_skill_of_ones_own_to_be_a_share_of() -> None:

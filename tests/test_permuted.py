@@ -248,11 +248,12 @@ def test_the_gate_records_what_it_was_decided_by(drawn: Row) -> None:
 
 
 @pytest.mark.parametrize(
-    ("draws", "status"), [(18, "insufficient"), (19, "collapses")], ids=str
+    ("draws", "status"), [(98, "insufficient"), (99, "collapses")], ids=str
 )
 def test_draws_that_could_not_reach_alpha_do_not_pass(draws: int, status: str) -> None:
-    """Of nineteen draws the least p-value is one in twenty, which is alpha."""
-    history = History(suite(statistics__permutations=draws))
+    """Of 99 draws the least p-value is one in a hundred, which is alpha."""
+    made = suite(statistics__permutations=draws, gates__permutation__alpha="0.01")
+    history = History(made)
     # Each says what nobody else does, and is right.
     asked = [
         (history.question(f"d-{day}-{target}", target=f"t-{target}", slot=f"{day}"),
