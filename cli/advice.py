@@ -4,7 +4,13 @@ from datetime import datetime
 
 from ledger.clock import instant_text, parse_instant
 from ledger.errors import RefusedError
-from ledger.events import ForecastSealed, ForecastUpdated, LedgerEvent, Question
+from ledger.events import (
+    ForecastSealed,
+    LedgerEvent,
+    Question,
+    ResolutionRecorded,
+    SuiteFrozen,
+)
 from ledger.folder import Folder
 from ledger.log import open_reader
 from ledger.state import State
@@ -50,26 +56,41 @@ def warning_of_duplicate(event: LedgerEvent, state: State) -> str | None:
 
 
 def cutoff_of(event: LedgerEvent, state: State, folder: Folder) -> datetime | None:
-    """Return until when a forecast on its question counts, where an entry says so."""
-    if not isinstance(event, ForecastSealed | ForecastUpdated):
+    """Return until when forecasts on its question count, where an entry says so."""
+    if isinstance(event, SuiteFrozen) or getattr(event, "status", None) == "PENDING":
         return None
     question = _question(event, state, folder)
     return None if question is None else question.cutoff_at
 
 
-def warning_of_lateness(
+def warning_of_time(
     event: LedgerEvent, receipt: Receipt, cutoff: datetime | None, state: State
 ) -> str | None:
-    """Say that a forecast came after its cut-off, by the clock that its suite goes by."""
+    """Say that a forecast came after the cut-off, or an outcome before it.
+
+    It goes by the clock that the suite goes by.
+    """
     if cutoff is None:
         return None
     is_claimed = state.suites[event.suite].manifest.chronology == "claimed"
     when = event.created_at if is_claimed else parse_instant(receipt.received_at)
+    if isinstance(event, ResolutionRecorded):
+        return _early(event, cutoff) if when < cutoff else None
     if when <= cutoff:
         return None
     return (
         f"The cut-off was at {instant_text(cutoff)}: this forecast is kept, flagged as "
         "late, and never scored."
+    )
+
+
+def _early(event: ResolutionRecorded, cutoff: datetime) -> str | None:
+    if event.status != "RESOLVED" or event.confirms is not None:
+        return None
+    return (
+        f"The cut-off is at {instant_text(cutoff)}: this outcome is flagged as "
+        f"resolved-early, and no row counts the unit until an event of {event.suite} "
+        "comes after that."
     )
 
 

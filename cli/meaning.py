@@ -43,6 +43,10 @@ class Meaning:
                 if not self._state.is_superseded(name)
             ]
             self.draft["suite"] = self._only("--suite", in_force, "suites in force")
+        named = str(self.draft["suite"])
+        if named in self._state.latest:
+            self.draft["suite"] = f"{named}@v{self._state.latest[named]}"
+            self._taken.append(f"--suite {self.draft['suite']}")
         return require_suite(self._state, str(self.draft["suite"]))
 
     def unit(self, frozen: FrozenSuite) -> None:

@@ -8,7 +8,7 @@ from ledger.cli.advice import (
     advised,
     cutoff_of,
     warning_of_duplicate,
-    warning_of_lateness,
+    warning_of_time,
 )
 from ledger.cli.context import (
     KeyRing,
@@ -66,7 +66,7 @@ def record(
             _note(warning_of_duplicate(event, state))
             cutoff = cutoff_of(event, state, folder)
             receipt = submit(event, ring, writer)
-        _note(warning_of_lateness(event, receipt, cutoff, state))
+        _note(warning_of_time(event, receipt, cutoff, state))
     print_receipt(receipt, as_json=bool(place["as_json"]))
 
 

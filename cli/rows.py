@@ -172,7 +172,7 @@ def _uncounted(report: "Report", found: list[dict[str, Any]]) -> list[str]:
 def _waiting(name: str, count: int) -> str:
     units = "1 unit is" if count == 1 else f"{count:,} units are"
     cutoff = "its cut-off is" if count == 1 else "their cut-offs are"
-    return f"{name}: {units} not counted yet: {cutoff} after as_of"
+    return f"{name}: {units} not counted yet: {cutoff} after as_of, when the log last heard of it"
 
 
 def _stolen(name: str, count: int) -> str:

@@ -83,6 +83,27 @@ def test_a_forecast_in_time_is_not_called_late(console: Console) -> None:
         assert LATE not in shown.stderr
 
 
+def test_an_outcome_before_the_cutoff_is_said_to_be_early(console: Console) -> None:
+    assert console.here(*PENDING, *OPENED).code == 0
+    outcome = ("resolve", "--id", "d-1", "--outcome", "pass", "--published", "now")
+    shown = console.here(*outcome)
+    assert shown.code == 0
+    assert "flagged as resolved-early, and no row counts the unit until" in shown.stderr
+
+
+def test_a_void_before_the_cutoff_is_not_called_early(console: Console) -> None:
+    assert console.here(*PENDING, *OPENED).code == 0
+    void = ("resolve", "--id", "d-1", "--status", "VOID", "--reason", "flaky")
+    assert "early" not in console.here(*void).stderr
+
+
+def test_a_suite_without_a_version_means_its_latest(console: Console) -> None:
+    assert console.here(*PENDING, "--suite", "piper-self", *OPENED).code == 0
+    shown = console.here("seal", "--suite", "piper-self", "--id", "d-1", "-p", "0.8")
+    assert shown.code == 0
+    assert "--suite piper-self@v1" in shown.stderr
+
+
 def test_a_ledger_without_a_suite_says_how_to_freeze_one(tmp_path: Path) -> None:
     shown = Console(tmp_path).found().here("seal", "--id", "d-1", "-p", "0.8")
     assert shown.code == 2
