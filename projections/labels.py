@@ -85,12 +85,16 @@ _HALF = Fraction(1, 2)
 # What METRICS proposes for a verdict: no suite has to declare it, but whoever asks for
 # less says so on each row (§§9, 10, 12, 22, 23; `SUITE.md` has the share to be covered).
 _LEVEL, _COVERED = "0.95", "0.95"
-_MIN_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 100, 30
+_MIN_CLUSTERS, _FEW_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 30, 100, 30
 _ALPHA, _RETAINED = "0.05", "0.5"
 _SLOPE, _INTERCEPT = ("0.7", "1.4"), ("-0.4", "0.4")
 _TRIVIAL_GAIN, _LOSS_MARGIN, _CLIP = "0.005", "0.01", "0.001"
-# Each look is a chance, and a prior that weighs much leaves a baseline no past.
-_LOOKS, _PRIOR_WEIGHT, _PRIOR_COUNT = 5, 10, 1
+# Each look is a chance, and a prior that weighs much, or a past that is soon forgotten,
+# leaves a baseline none.
+_LOOKS, _PRIOR_WEIGHT, _PRIOR_COUNT, _HALF_LIFE_DAYS = 5, 10, 1, 30
+# Who exchanges forecasts has to be asked the same at the same time: else what is known
+# of a time, or of a kind of question, passes for knowledge of a target.
+_STRATA = {"template", "horizon", "slot"}
 
 
 def labels(
@@ -223,13 +227,20 @@ def _is_withheld(about: Sample) -> bool:
 def _is_lax(board: Board) -> bool:
     """Tell whether a suite asks for less than is proposed, anywhere."""
     manifest = board.suite.manifest
-    measures = [each for each in manifest.competitors if each.role is not None]
+    reference = manifest.scoring.reference
+    measures = [
+        each
+        for each in manifest.competitors
+        if each.role is not None or each.name == reference
+    ]
     return (
         _asks_for_less(manifest)
         or len(manifest.statistics.looks) > _LOOKS
+        or not set(manifest.gates.permutation.strata) >= _STRATA
         or any(
             Fraction(each.prior_weight or 0) > _PRIOR_WEIGHT
             or Fraction(each.prior_count or 0) > _PRIOR_COUNT
+            or 0 < (each.half_life_days or 0) < _HALF_LIFE_DAYS
             for each in measures
         )
         or (
@@ -247,6 +258,7 @@ def _asks_for_less(manifest: SuiteManifest) -> bool:
         (statistics.level, _LEVEL),
         (manifest.coverage.minimum, _COVERED),
         (statistics.min_clusters, _MIN_CLUSTERS),
+        (statistics.few_clusters, _FEW_CLUSTERS),
         (statistics.min_class_gate, _MIN_CLASS_GATE),
         (statistics.min_slice, _MIN_SLICE),
         (slope[0], _SLOPE[0]),

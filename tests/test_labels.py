@@ -378,6 +378,15 @@ LAX: list[tuple[str, Any, Any]] = [
     ("gates__promotion__loss_margin", "0.01", "0.011"),
     ("scoring__clip", "0.001", "0.000999"),
     ("statistics__looks", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]),
+    ("statistics__few_clusters", 30, 29),
+    *[
+        (
+            "gates__permutation__strata",
+            ["tag:repo", "slot", "horizon", "template"],
+            [each for each in ("template", "horizon", "slot") if each != without],
+        )
+        for without in ("template", "horizon", "slot")
+    ],
 ]
 
 
@@ -399,6 +408,11 @@ def test_a_suite_that_asks_for_less_than_is_proposed_says_so_on_every_row(
         ("own-routine", {"role": None, "prior_weight": "100"}, False),
         ("past-rate", {"prior_count": "1"}, False),
         ("past-rate", {"prior_count": "1.001"}, True),
+        ("own-routine", {"half_life_days": 30}, False),
+        ("own-routine", {"half_life_days": 29}, True),
+        ("past-rate", {"half_life_days": 1}, True),
+        ("past-rate", {"half_life_days": 0}, False),
+        ("own-routine", {"role": None, "half_life_days": 29}, False),
         ("rival", {"layer": "baseline"}, False),
         ("rival", {"layer": "baseline", "role": "r1"}, True),
         ("rival", {"layer": "baseline", "role": "r2"}, True),
@@ -425,6 +439,18 @@ def test_a_measure_that_its_author_may_weaken_is_lax(
     assert labelled(history, "shared_custody") is (custody == "shared")
     # Where custody is separate, nobody else holds the key of who seals a measure.
     expected = is_lax and not (name == "rival" and custody == "separate")
+    assert labelled(history, "lax_gates") is expected
+
+
+@pytest.mark.parametrize("reference", ["rival", "past-rate"])
+@pytest.mark.parametrize("custody", ["shared", "separate"])
+def test_a_reference_that_somebody_seals_is_a_measure_as_well(
+    reference: str, custody: str
+) -> None:
+    history = History(scoring__reference=reference)
+    history.add(history.charter(2, custody=custody))
+    history.seal(history.question())
+    expected = (reference, custody) == ("rival", "shared")
     assert labelled(history, "lax_gates") is expected
 
 
