@@ -93,8 +93,10 @@ def run(
 
     The forecast is durable before the command starts; where it is refused, nothing
     runs. The command's streams and signals are its own, and its exit status is this
-    one's: 128 and more for a signal. Without --resolver, what was seen is left in
-    inbox/observed/ for the resolver. docs/running.md has every case.
+    one's: 128 and more for a signal. Where an issuer opens the suite's questions, as in
+    those of `suite new`, add --issuer, and --acceptance where they need a bar. Without
+    --resolver, what was seen is left in inbox/observed/ for the resolver. docs/running.md
+    has every case.
 
     For example:
       ledger run -p 0.8 --ledger demo -- make test
