@@ -104,6 +104,7 @@ def read_board(
     is_training = _read_training(connection, suite, units)
     outcome = np.where(is_training, -1, units.outcome)
     vectors = _read_vectors(connection, suite, units)
+    voided = max(frozen.charters.voiding, default=0)
     return Board(
         suite=suite,
         as_of_us=as_of_us,
@@ -124,7 +125,7 @@ def read_board(
             for purpose in ("train", "tune")
             for period in periods(each.manifest, purpose)
         ),
-        reached=read_reached(connection, suite.name, as_of_us),
+        reached=read_reached(connection, suite.name, as_of_us, voided),
         is_training=is_training,
     )
 

@@ -23,6 +23,11 @@ _COUNTING = """SELECT r.unit, r.seq, r.received_us, r.status,
     WHERE q.suite = :suite AND q.is_spoken AND r.counts"""
 FIRST_OUTCOMES = f"""SELECT min(seq), received_us, cutoff_us FROM ({_COUNTING})
     WHERE status = 'RESOLVED' GROUP BY unit"""  # noqa: S608 - constants
+# As they stood before a charter called the key of one of them compromised.
+_EVER = """SELECT min(r.seq), q.cutoff_us, min(r.counts)
+    FROM resolutions r JOIN questions q USING (unit)
+    WHERE q.suite = :suite AND r.status = 'RESOLVED' AND NOT r.is_review
+    GROUP BY r.unit"""
 _AMENDED = f"""WITH counting AS ({_COUNTING} AND q.cutoff_us <= :as_of)
     SELECT count(*) FROM
     (SELECT unit, max(seq), status, outcome FROM counting WHERE seq <= :since
@@ -36,16 +41,25 @@ _AMENDED = f"""WITH counting AS ({_COUNTING} AND q.cutoff_us <= :as_of)
 class Reached(msgspec.Struct, frozen=True, kw_only=True):
     """How many declared units ever had an outcome, and how many before the last rise.
 
-    `is_amended` says that an outcome among them has changed since that rise.
+    `is_amended` says that an outcome among them has changed since that rise. So many
+    had one before a charter took some of these back (`spent`): looks up to that number
+    fell due then, and do so no second time.
     """
 
     resolved: int
     before: int
     is_amended: bool
+    spent: int = 0
 
 
-def read_reached(connection: apsw.Connection, suite: str, as_of_us: int) -> Reached:
-    """Return how many units of a suite ever had an outcome, when it was read."""
+def read_reached(
+    connection: apsw.Connection, suite: str, as_of_us: int, voided: int
+) -> Reached:
+    """Return how many units of a suite ever had an outcome, when it was read.
+
+    `voided` is where the last charter stands that took something back; 0 for none.
+    """
+    spent = _spent(connection, suite, voided) if voided else 0
     rows = found(connection, FIRST_OUTCOMES, {"suite": suite})
     first, received_us, cutoff_us = (
         integers([row[column] for row in rows]) for column in range(3)
@@ -53,7 +67,7 @@ def read_reached(connection: apsw.Connection, suite: str, as_of_us: int) -> Reac
     is_declared = cutoff_us <= as_of_us
     first, cutoff_us = first[is_declared], cutoff_us[is_declared]
     if not len(first):
-        return Reached(resolved=0, before=0, is_amended=False)
+        return Reached(resolved=0, before=0, is_amended=False, spent=spent)
     since = first
     if (received_us[is_declared] < cutoff_us).any():
         entries = found(connection, f"{ENTRIES} ORDER BY e.seq", {"suite": suite})
@@ -68,7 +82,24 @@ def read_reached(connection: apsw.Connection, suite: str, as_of_us: int) -> Reac
         resolved=len(since),
         before=int(np.count_nonzero(since < last)),
         is_amended=amended > 0,
+        spent=spent,
     )
+
+
+def _spent(connection: apsw.Connection, suite: str, voided: int) -> int:
+    """Return how many declared units had an outcome before some were taken back.
+
+    Whoever signed it: who had the key was not known yet. 0 where none of the suite's
+    outcomes was.
+    """
+    rows = found(connection, _EVER, {"suite": suite})
+    first, cutoff_us, counts = (integers([row[at] for row in rows]) for at in range(3))
+    if counts.all():
+        return 0
+    entries = found(connection, f"{ENTRIES} ORDER BY e.seq", {"suite": suite})
+    seqs, receipts = (integers([row[column] for row in entries]) for column in range(2))
+    since = declared_with(first, cutoff_us, seqs, receipts)
+    return int(np.count_nonzero(since < voided))
 
 
 def declared_with(

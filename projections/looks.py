@@ -16,7 +16,8 @@ def look(board: Board) -> dict[str, Any] | None:
 
     `reached` is the last number of `statistics.looks` that was reached, `next` the one
     after; null where there is none. Results are due from the entry that reached one until
-    the next outcome, and no longer once one of those outcomes has changed.
+    the next outcome, and no longer once one of those outcomes has changed. What was reached
+    before a charter took outcomes back is not reached again.
     """
     looks, now = board.suite.manifest.statistics.looks, board.reached
     if not looks:
@@ -27,5 +28,6 @@ def look(board: Board) -> dict[str, Any] | None:
         "resolved": now.resolved,
         "reached": reached[-1] if reached else None,
         "next": ahead[0] if ahead else None,
-        "is_due": any(each > now.before for each in reached) and not now.is_amended,
+        "is_due": any(each > max(now.before, now.spent) for each in reached)
+        and not now.is_amended,
     }

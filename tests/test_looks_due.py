@@ -195,6 +195,54 @@ def test_what_a_thief_resolved_counts_as_it_did_before_anybody_knew() -> None:
     assert due(history, 1) == stolen
 
 
+@pytest.mark.parametrize(
+    ("again", "looks"),
+    [
+        ([], (0, None, False)),
+        ([3], (1, 1, False)),
+        ([3, 4], (2, 2, False)),
+        ([3, 4, 5], (3, 3, True)),
+    ],
+)
+def test_outcomes_that_a_charter_took_back_bring_no_look_back(
+    again: list[int], looks: tuple[int, int | None, bool]
+) -> None:
+    history = History(statistics__looks=[1, 2, 3])
+    told(history, 1, 2)
+    assert row(history)["look"]["is_due"]
+    lost, key = {"resolver": 1}, {"resolver": "resolver#2"}
+    history.add(history.charter(2, compromised_since=lost, keys=key))
+    for number in again:
+        asked = history.question(f"u-{number}")
+        history.seal(asked)
+        history.wait(hours=3)
+        history.resolve(asked, author="reviewer")
+    look = row(history)["look"]
+    assert (look["resolved"], look["reached"], look["is_due"]) == looks
+
+
+@pytest.mark.parametrize(("lost", "is_due"), [("resolver", False), ("rival", True)])
+def test_a_charter_that_takes_no_outcome_back_leaves_a_look_due(
+    lost: str, *, is_due: bool
+) -> None:
+    history = History(statistics__looks=[2])
+    told(history, 1)
+    since = {lost: history.size()}
+    asked = history.question("u-2")
+    history.seal(asked)
+    history.wait(hours=3)
+    history.resolve(asked)
+    key = {lost: f"{lost}#2"}
+    history.add(history.charter(2, compromised_since=since, keys=key))
+    if lost == "resolver":
+        third = history.question("u-3")
+        history.seal(third)
+        history.wait(hours=3)
+        history.resolve(third, author="reviewer")
+    look = row(history)["look"]
+    assert (look["resolved"], look["is_due"]) == (2, is_due)
+
+
 # --- What cannot be had, and why ------------------------------------------------------
 
 
