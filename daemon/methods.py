@@ -129,6 +129,7 @@ class Methods:
         self._log_rooms = _rooms("reads", reads_max)
         self._rows_rooms = _rooms("rows", reads_max)
         self._reads: set[asyncio.Task[None]] = set()
+        self._is_over = False
         self._methods: dict[str, Callable[[Call], Iterator[None] | None]] = {
             "append": self._append,
             "checkpoint": self._checkpoint,
@@ -150,10 +151,20 @@ class Methods:
         """How many reads are under way."""
         return len(self._reads)
 
+    def finish(self) -> None:
+        """Tell who waits for a turn or a reader that the daemon stops."""
+        self._is_over = True
+        for each in self._rooms:
+            each.finish()
+
     def close(self) -> None:
         """End the readers."""
-        for each in (*self._log_rooms.values(), *self._rows_rooms.values()):
+        for each in self._rooms:
             each.close()
+
+    @property
+    def _rooms(self) -> tuple[reading.ReadingRoom, ...]:
+        return *self._log_rooms.values(), *self._rows_rooms.values()
 
     def serve(
         self, line: bytes, side: str, reply: Callable[[bytes], None]
@@ -168,12 +179,18 @@ class Methods:
             asked = request.id
             method = self._method(request.method)
             call = Call(id=asked, params=request.params, side=side, reply=reply)
-            yield from method(call) or ()
+            for _ in method(call) or ():
+                yield
+                self._require_going()
         except FaultError as fault:
             reply(fault_line(asked, fault))
         except Exception:  # noqa: BLE001 - one request must not end the others
             self.note_fault(traceback.format_exc())
             reply(fault_line(asked, _own_fault()))
+
+    def _require_going(self) -> None:
+        if self._is_over:
+            raise reading.stopping()
 
     def _method(self, name: str) -> Callable[[Call], Iterator[None] | None]:
         method = self._methods.get(name)

@@ -14,6 +14,7 @@ from ledger.checkpoint import InclusionProof, parse_checkpoint, split_note
 from ledger.daemon.protocol import (
     BAD_PARAMS,
     BUSY,
+    STOPPED,
     UNAVAILABLE,
     EntryAt,
     FaultError,
@@ -36,20 +37,23 @@ class ReadingRoom:
         """Name the thread; at most so many requests wait for it."""
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         self._waiting_max = waiting_max
+        self._is_over = False
         self.waiting = 0
 
     async def ask(self, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any result
         """Return what `answer` returns, called in the thread.
 
-        Raises `FaultError`: `busy` where too much waits, and what the log's own errors
-        say.
+        Raises `FaultError`: `busy` where too much waits, `stopped` where it was not
+        begun in time, and what the log's own errors say.
         """
         if self.waiting >= self._waiting_max:
             msg = f"{self.waiting} reads wait already: try again in {_RETRY_MS} ms"
             raise FaultError(BUSY, msg, "busy", retry_after_ms=_RETRY_MS)
         self.waiting += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._pool, self._begun, answer
+            )
         except UsageError as error:
             raise FaultError(BAD_PARAMS, str(error), "bad-params") from None
         except FaultError:
@@ -59,9 +63,24 @@ class ReadingRoom:
         finally:
             self.waiting -= 1
 
+    def _begun(self, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any result
+        if self._is_over:
+            raise stopping()
+        return answer()
+
+    def finish(self) -> None:
+        """Begin nothing more: who waits is told so."""
+        self._is_over = True
+
     def close(self) -> None:
         """Begin nothing more, and wait for what is begun."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def stopping() -> FaultError:
+    """Return what is said of a request that a daemon will not come to any more."""
+    msg = "the daemon stops, and did nothing of this: send it to the next one"
+    return FaultError(STOPPED, msg, "stopped")
 
 
 def entry(folder: Folder, asked: EntryAt) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The daemon's life: it takes the lock, listens, serves, and stops in good order.
 
-Ready is who answers a ping. On SIGTERM it accepts nobody more, answers what it was
-asked, removes its sockets and lets the lock go. When a commit failed it stops too, with
+Ready is who answers a ping. On SIGTERM it accepts nobody more, answers what it has
+queued, removes its sockets and lets the lock go. When a commit failed it stops too, with
 1: only a new start can read what is true.
 """
 
@@ -45,7 +45,8 @@ from ledger.writer import Writer
 STOPPED_WELL, STOPPED_DEAD = 0, 1
 _UMASK = 0o077
 _SWEEP_SECONDS = 1
-_READS_SECONDS_MAX = 10  # A long read holds up a stop no longer than this.
+# A long read holds up a stop no longer than this, and who takes no answers than that.
+_READS_SECONDS_MAX, _TAKEN_SECONDS_MAX = 10, 1
 _TICK_SECONDS = 0.02
 _MIB = 1024 * 1024
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -250,13 +251,14 @@ class Daemon:
         self._stopping.set()
 
     async def _drain(self) -> None:
-        """Let what was asked be answered, and every connection be closed."""
+        """Let what is queued be answered, and every connection be closed."""
+        self._methods.finish()
         clients = [each for among in self._connections.values() for each in among.open]
         for each in clients:
             each.finish()
         await _until(lambda: self._exit_code or not self._committer.jobs_waiting)
         await _until(lambda: not self._methods.reads_waiting, _READS_SECONDS_MAX)
-        await _until(lambda: not self._open(), self._settings.limits.slow_seconds)
+        await _until(lambda: not self._open(), _TAKEN_SECONDS_MAX)
         for each in clients:
             each.abort()
 

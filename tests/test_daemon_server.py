@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ledger.checkpoint import parse_checkpoint, parse_proof, split_note
+from ledger.clock import monotonic_seconds
 from ledger.daemon.files import make_room
 from ledger.daemon.listening import places
 from ledger.daemon.opening import read_issuers
@@ -24,7 +25,7 @@ from ledger.daemon.protocol import (
     LINE_BYTES_MAX,
     STOPPED,
 )
-from ledger.daemon.settings import read_settings
+from ledger.daemon.settings import Limits, read_settings
 from ledger.daemon.watch import PinWatch
 from ledger.entry import entry_bytes, leaf_hash
 from ledger.errors import UsageError
@@ -255,6 +256,18 @@ def test_what_was_asked_before_a_stop_is_answered_and_in_the_log(
         talk.close()
     assert set(told) <= {each["event_id"] for each in daemon.log()}
     assert daemon.verify()["ok"]
+
+
+def test_a_stop_waits_for_nobody_who_takes_no_answers(daemon: Served) -> None:
+    with daemon.talk("agent") as slow:
+        slow.socket.settimeout(1)
+        with suppress(TimeoutError):
+            while True:
+                slow.send(slow.request("status") * 1_000)
+        began = monotonic_seconds()
+        assert daemon.stop() == 0
+    # Half of what `slow_seconds` lets a client take its time for.
+    assert monotonic_seconds() - began < Limits().slow_seconds / 2
 
 
 def test_a_killed_daemons_sockets_are_no_obstacle_to_the_next(daemon: Served) -> None:

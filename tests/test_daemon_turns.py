@@ -5,6 +5,7 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from ledger.daemon.admission import (
     batch_in_slices,
     is_checked_ahead,
 )
+from ledger.daemon.protocol import STOPPED
+from ledger.daemon.reading import ReadingRoom
 from ledger.daemon.sockets import AGENT, EVALUATOR
 from ledger.daemon.turns import Turns
 from ledger.errors import RefusedError
@@ -170,6 +173,48 @@ def test_a_forged_crowd_keeps_no_evaluator_waiting_and_is_answered(
         assert len(first["result"]["receipts"]) == EVENTS
         talk.close()
     assert daemon.stop() == 0
+
+
+def test_a_long_line_that_waits_for_its_turn_when_the_daemon_stops_is_told_so(
+    daemon: Served,
+) -> None:
+    talks = [daemon.talk(AGENT) for _ in range(CROWD)]
+    line = talks[0].request("append", events=[forged(daemon.shop)] * EVENTS)
+    for talk in talks:
+        talk.send(line)
+    with daemon.talk() as evaluator:
+        evaluator.ask("ping")
+    assert daemon.stop() == 0
+    answers = [talk.read() for talk in talks]
+    for talk in talks:
+        talk.close()
+    errors = [each["error"] for each in answers if each and "error" in each]
+    assert {(each["code"], each["data"]["code"]) for each in errors} == {
+        (STOPPED, "stopped")
+    }
+
+
+def test_a_read_that_was_not_begun_when_the_daemon_stops_is_told_so() -> None:
+    is_begun, may_end = Event(), Event()
+
+    def long() -> str:
+        is_begun.set()
+        assert may_end.wait(SECONDS)
+        return "read"
+
+    async def work() -> list[Any]:
+        room = ReadingRoom("reads", 3)
+        asked = [asyncio.ensure_future(room.ask(each)) for each in (long, long)]
+        await asyncio.to_thread(is_begun.wait, SECONDS)
+        room.finish()
+        may_end.set()
+        found = await asyncio.gather(*asked, room.ask(long), return_exceptions=True)
+        room.close()
+        return found
+
+    first, *others = asyncio.run(asyncio.wait_for(work(), SECONDS))
+    assert first == "read"
+    assert [each.data["code"] for each in others] == ["stopped", "stopped"]
 
 
 def test_agents_that_ask_for_rows_all_the_time_hold_up_no_evaluator() -> None:
