@@ -14,7 +14,12 @@ import typer
 from ledger.cli import render
 from ledger.cli.context import find_ledger_if_any, state_home
 from ledger.cli.drafting import Forecaster, Horizon, Suite, Template, option
-from ledger.cli.hook_choice import by_itself, completed, require_complete
+from ledger.cli.hook_choice import (
+    by_itself,
+    completed,
+    require_complete,
+    unopened,
+)
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
 from ledger.daemon.hook_disabled import disabling
@@ -142,6 +147,9 @@ def install_command(
     require_complete(known)
     called = program_of(program or sys.argv[0], sys.executable)
     is_new = install(chosen, path, place, called, known)
+    warning = unopened(known, folder) if folder else None
+    if warning is not None:
+        render.note(warning)
     _tell_installed(chosen, path, place, known, is_new=is_new, as_json=as_json)
 
 

@@ -9,6 +9,7 @@ from ledger.cli.context import KeyRing, keys_folder
 from ledger.cli.meaning import Meaning
 from ledger.daemon.calling import sockets_of
 from ledger.daemon.hook_settings import CLOSED, OPEN, POLICIES, RECORD
+from ledger.daemon.settings import read_settings
 from ledger.daemon.sockets import AGENT, file_name
 from ledger.errors import UsageError
 from ledger.folder import Folder
@@ -74,6 +75,24 @@ def require_complete(known: Mapping[str, Any]) -> None:
     if missing is not None:
         msg = f"{missing} is missing: say it, or --ledger DIR where its folder can be read"
         raise UsageError(msg)
+
+
+def unopened(known: Mapping[str, Any], folder: Folder) -> str | None:
+    """Say that the daemon would open no unit for a hook that records, if so it is."""
+    if known["mode"] != RECORD:
+        return None
+    names = tuple(known[name] for name in ("suite", "template", "horizon"))
+    try:
+        openings = read_settings(folder).openings
+    except UsageError as error:
+        return str(error)
+    if names in {(each.suite, each.template, each.horizon) for each in openings}:
+        return None
+    return (
+        f"{folder.path / 'daemon.toml'} has no [[openings]] for {names[1]} at {names[2]} "
+        f"in {names[0]}: until it has, a dispatch is refused unless its unit is open "
+        "(docs/daemon.md)."
+    )
 
 
 def by_itself(known: dict[str, Any]) -> dict[str, Any]:

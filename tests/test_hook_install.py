@@ -272,6 +272,27 @@ def test_the_settings_have_what_the_hook_needs_taken_from_the_ledger(
     assert settings.deadline_ms < 10_000
 
 
+def test_a_hook_that_records_is_told_where_the_daemon_would_open_no_unit(
+    desk: Desk,
+) -> None:
+    settings = desk.ledger / "daemon.toml"
+    assert "[[openings]]" not in desk.install().stderr
+    shown = desk.install("codex", "--record")
+    assert shown.code == 0
+    assert "daemon.toml has no [[openings]] for dispatch-pass at 24h" in shown.stderr
+    try:
+        settings.write_text("[limits")
+        assert "daemon.toml cannot be used" in desk.install("codex", "--record").stderr
+        settings.write_text(
+            '[[openings]]\nsuite = "piper-self@v1"\ntemplate = "dispatch-pass"\n'
+            'horizon = "24h"\nissuer = "issuer"\n'
+            "cutoff_seconds = 600\nresolve_seconds = 86400\n"
+        )
+        assert "daemon.toml" not in desk.install("codex", "--record").stderr
+    finally:
+        settings.unlink()
+
+
 def test_a_gate_wants_anybody_s_forecast_unless_one_is_named(desk: Desk) -> None:
     assert desk.settings(desk.install()).get("forecaster") is None
     named = desk.install("claude", "--as", "native")
