@@ -42,8 +42,9 @@ _PASS, _WARN = "pass", "warn"
 _WARN_ALLOWED = "pass (or warn, as this suite allows)"
 _RANKED = (
     "Rows that a leaderboard takes: neither a baseline nor an oracle, with calibration "
-    "{passed}, permutation pass and a skill vs R2 over all scored units, and without a "
-    "label that makes them unofficial. Ranks are among rows of one tier and horizon; "
+    "{passed}, permutation pass and a skill vs R2 over all scored units, of one horizon, where "
+    "R1 has them all and R2 a past of its own, and without a label that makes them "
+    "unofficial. Ranks are among rows of one tier and horizon; "
     "equal skills share one. Notes say which layer a system is, and why it has no rank."
 )
 _TIERS = tuple(f"L{number}" for number in range(6))
@@ -52,6 +53,12 @@ _CALIBRATION = {_PASS: _PASS, _WARN: _WARN, "fail": "fail"}
 _COLLAPSES = "collapses"
 _PERMUTATION = {_COLLAPSES: _PASS, "survives": "fail"}
 _NOT_APPLICABLE = "n/a"
+# What credit needs besides its bars, a rank needs as well; and what to say without it.
+_NEEDED = {
+    "is_one_cohort": "R1 and R2 are not on all scored units",
+    "is_one_horizon": "it is over several horizons",
+    "routine_has_past": "R2 has no past of its own",
+}
 _REFERENCE = ("baseline", "oracle")
 
 
@@ -168,6 +175,9 @@ def _unranked(manifest: SuiteManifest, row: Row) -> Iterator[str]:
     permutation = row["gates"]["permutation"]["status"]
     if permutation != _COLLAPSES:
         yield f"permutation is {permutation}"
+    for need, why in _NEEDED.items():
+        if row["gates"]["credit_needs"][need] is False:
+            yield why
     for label in in_the_way(row["labels"]):
         yield f"it is {label}"
 

@@ -164,6 +164,7 @@ def changed(change: Change, system: str = "native") -> dict[str, dict[str, Any]]
         each["labels"] = ["shared_custody", "few_clusters"]
         each["gates"]["calibration"]["status"] = "pass"
         each["gates"]["permutation"]["status"] = "collapses"
+        each["gates"]["credit_needs"]["routine_has_past"] = True
         if each["forecaster"] == system:
             change(each)
     shown = json.loads(leaderboard(history.manifest, found).text)["rows"]
@@ -176,6 +177,10 @@ def nothing(found: Row) -> None:
 
 def of_gate(gate: str, status: str) -> Change:
     return lambda found: found["gates"][gate].update(status=status)
+
+
+def of_need(need: str, *, holds: bool | None) -> Change:
+    return lambda found: found["gates"]["credit_needs"].update({need: holds})
 
 
 def of_skill(**measure: Any) -> Change:
@@ -218,6 +223,18 @@ UNRANKED: dict[str, tuple[Change, str]] = {
         of_skill(value=None, reason="not_declared"),
         "skill vs R2 is not_declared",
     ),
+    "a routine without a past": (
+        of_need("routine_has_past", holds=False),
+        "R2 has no past of its own",
+    ),
+    "several horizons": (
+        of_need("is_one_horizon", holds=False),
+        "it is over several horizons",
+    ),
+    "baselines on other units": (
+        of_need("is_one_cohort", holds=False),
+        "R1 and R2 are not on all scored units",
+    ),
     "a role": (of_row(role="r2"), "role is r2"),
     "an oracle": (of_row(layer="oracle"), "layer is oracle"),
     **{
@@ -237,6 +254,10 @@ def test_what_misses_anything_is_shown_without_a_rank(change: Change, why: str) 
     assert next(iter(shown)) == "native-calibrated"
 
 
+def test_a_sealed_routine_whose_past_nobody_can_tell_is_ranked_over() -> None:
+    assert changed(of_need("routine_has_past", holds=None))["native"]["rank"] == 1
+
+
 def test_a_warned_calibration_is_ranked_where_the_suite_allows_it_and_says_so() -> None:
     history = tiered()
     four_bar = history.manifest.gates.four_bar
@@ -250,6 +271,7 @@ def test_a_warned_calibration_is_ranked_where_the_suite_allows_it_and_says_so() 
         native["labels"] = []
         native["gates"]["calibration"]["status"] = "warn"
         native["gates"]["permutation"]["status"] = "collapses"
+        of_need("routine_has_past", holds=True)(native)
         found = json.loads(leaderboard(manifest, [native]).text)
         assert found["rows"][0]["rank"] == rank
         for name in ("sota_definition", "ranked"):
@@ -280,6 +302,7 @@ def test_no_tier_or_horizon_is_ranked_among_another() -> None:
         native["horizon"], native["labels"] = horizon, []
         native["gates"]["calibration"]["status"] = "pass"
         native["gates"]["permutation"]["status"] = "collapses"
+        of_need("routine_has_past", holds=True)(native)
         native["scores"]["skill_vs_r2_bits"]["value"] = f"{skill}.000000000000"
         found.append((native, tier))
     named = {each.name: each for each in history.manifest.competitors}
