@@ -29,6 +29,7 @@ from ledger.daemon.opening import (
 )
 from ledger.daemon.protocol import (
     BAD_PARAMS,
+    FORBIDDEN,
     INTERNAL_ERROR,
     REFUSED,
     UNKNOWN_METHOD,
@@ -321,6 +322,11 @@ class Methods:
 
     def _rows(self, call: Call) -> None:
         asked = call.read(RowsOf)
+        is_past = asked.at is not None or asked.look is not None
+        if is_past and call.side == AGENT:
+            # Each would have the whole log folded anew.
+            msg = "rows of the past are refused here: ask on the evaluator's socket"
+            raise FaultError(FORBIDDEN, msg, "forbidden")
         self._require_tables(call)
         self._read(call, self._rows_rooms, partial(reading.rows, self._folder, asked))
 

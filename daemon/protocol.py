@@ -109,12 +109,17 @@ class OpenSeal(Params, frozen=True, kw_only=True):
 
 
 class RowsOf(Params, frozen=True, kw_only=True):
-    """`rows`: reporting rows, as `ledger rows --json` prints them."""
+    """`rows`: reporting rows, as `ledger rows --json` prints them.
+
+    Those of the log's first entries, `at` as many, or as it was when a `look` fell due.
+    """
 
     suite: str | None = None
     forecaster: str | None = None
     slot: str | None = None
     by: tuple[str, ...] = ()
+    at: Count | None = None
+    look: Count | None = None
 
 
 class RecordOf(Params, frozen=True, kw_only=True):

@@ -130,17 +130,44 @@ def _note(reader: Reader, size: int | None) -> str:
 
 
 def rows(folder: Folder, asked: RowsOf) -> list[dict[str, Any]]:
-    """Return reporting rows, the tables caught up with the log first."""
+    """Return reporting rows, the tables caught up with the log first.
+
+    Those of the past are of tables in memory: the log is folded anew for them.
+    """
     # Only who asks for rows pays for what computes them.
     from ledger.projections.stored import open_report
 
-    with (
-        open_reader(folder) as reader,
-        open_report(folder, reader.store) as report,
-    ):
-        return report.rows(
-            suite=asked.suite, forecaster=asked.forecaster, slot=asked.slot, by=asked.by
-        )
+    with open_reader(folder) as reader:
+        size = _past_size(folder, reader, asked)
+        with open_report(folder, reader.store, size=size) as report:
+            return report.rows(
+                suite=asked.suite,
+                forecaster=asked.forecaster,
+                slot=asked.slot,
+                by=asked.by,
+            )
+
+
+def _past_size(folder: Folder, reader: Reader, asked: RowsOf) -> int | None:
+    """Return of how many entries the rows are to be; None for all that there are now."""
+    from ledger.projections.looks_due import due_at
+    from ledger.projections.stored import StoredPayloads, open_report
+
+    now, at = reader.events.size(), asked.at
+    if at is not None and asked.look is not None:
+        msg = "`at` and `look` are two ways to name one size of the log: leave one out"
+        raise UsageError(msg)
+    if at is not None and not 1 <= at <= now:
+        raise UsageError(f"the log has {now} entries: `at` is a size from 1 to {now}")
+    if asked.look is None:
+        return at
+    if asked.suite is None:
+        raise UsageError("a look is about one suite version: name it in `suite`")
+    with open_report(folder, reader.store) as report:
+        manifest = report.suite(asked.suite).manifest
+    return due_at(
+        lambda size: StoredPayloads(reader.store, size), now, manifest, asked.look
+    )
 
 
 def record(folder: Folder, asked: RecordOf) -> dict[str, Any]:

@@ -100,6 +100,20 @@ WRONG = {
     "rows by what there is not": (
         request(method="rows", params={"by": ["colour"]}), BAD_PARAMS, 7,
     ),
+    "rows of no entry": (request(method="rows", params={"at": 0}), BAD_PARAMS, 7),
+    "rows of more entries than there are": (
+        request(method="rows", params={"at": 10**9}), BAD_PARAMS, 7,
+    ),
+    "rows of a size and of a look": (
+        request(method="rows", params={"at": 1, "look": 1}), BAD_PARAMS, 7,
+    ),
+    "rows of nobody's look": (
+        request(method="rows", params={"look": 1}), BAD_PARAMS, 7,
+    ),
+    "rows of a look that there is not": (
+        request(method="rows", params={"suite": "workshop@v1", "look": 1}),
+        BAD_PARAMS, 7,
+    ),
     "a unit of a suite that there is not": (
         request(
             method="unit",
@@ -314,6 +328,8 @@ def test_an_agent_may_send_forecasts_and_nothing_else(daemon: Served) -> None:
             "forbidden",
         )
         assert "seq" in talk.append(sealed)["receipts"][0]
+        for past in ({"at": 1}, {"suite": "workshop@v1", "look": 1}):
+            assert talk.fault("rows", **past) == (FORBIDDEN, "forbidden")
         assert talk.ask("ping")["side"] == "agent"
 
 

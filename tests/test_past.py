@@ -12,6 +12,8 @@ import pytest
 from ledger import codec
 from ledger.checkpoint import open_checkpoint
 from ledger.checkpoint_past import past_checkpoint
+from ledger.daemon.protocol import RowsOf
+from ledger.daemon.reading import rows
 from ledger.errors import CorruptLogError, UncheckableError
 from ledger.events import LedgerEvent
 from ledger.keys.keyfile import write_key
@@ -108,6 +110,19 @@ def test_at_a_look_a_command_prints_what_it_printed_when_that_fell_due(
     now = asked(console, kept.folder.path, *words, "--look", look)
     said = f"look {look} of workshop@v1 fell due at {DUE[look]} entries, of 12 now\n"
     assert (now.code, now.stdout, now.stderr) == (0, then.stdout, said + then.stderr)
+
+
+@pytest.mark.parametrize(
+    ("then", "size"),
+    [(RowsOf(at=each), each) for each in (2, DUE[1], SIZE)]
+    + [(RowsOf(suite=SUITE, look=each), DUE[each]) for each in DUE],
+)
+def test_the_daemon_s_rows_of_a_moment_are_those_that_a_command_printed_then(
+    kept: Kept, console: Console, then: RowsOf, size: int
+) -> None:
+    printed = asked(console, kept.copies / str(size), "rows", "--json").stdout
+    found = msgspec.json.encode(rows(kept.folder, then)).decode()
+    assert json.loads(found) == json.loads(printed)
 
 
 @pytest.mark.parametrize("words", [("--at", SIZE), ("--look", 2)])
