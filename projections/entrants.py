@@ -111,13 +111,20 @@ class Field:
         known = entrant.baselines.get(name)
         if known is not None:
             return known
+        return slotted(self.board, self.vectors_beside(entrant, name))
+
+    def vectors_beside(self, entrant: Entrant, name: str) -> Chosen:
+        """Return the vectors that `beside` scores, and raise as it does."""
+        known = entrant.spoken.get(name)
+        if known is not None:
+            return known
         other = self.board.suite.manifest.competitor(name)
         if other is None or not self.competes(other):
             competitors = self.board.suite.manifest.competitors
             names = [each.name for each in competitors if self.competes(each)]
             msg = f"{name!r} has no vectors to compare with: of {listed(names)} one has"
             raise UsageError(msg)
-        return slotted(self.board, self._beside(entrant.chosen, entrant.slot, other))
+        return self._beside(entrant.chosen, entrant.slot, other)
 
     def _of(self, competitor: Competitor, budget: str | None = None) -> Integers:
         """Return the rows of the vectors that a competitor, or its origin, sealed."""

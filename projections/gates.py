@@ -156,14 +156,24 @@ def _verdict(decision: Decision, parts: Parts) -> Verdict:
 def gains(
     brier_gain: Fraction | None, lo_minus_trivial: Fraction | None
 ) -> bool | None:
-    """Tell whether somebody gains more than what is trivial; None where it is unknown.
+    """Tell whether somebody gains more than what is trivial; None where it is unknown."""
+    return _all_hold(_is_above_zero(brier_gain), _is_above_zero(lo_minus_trivial))
 
-    A claim about native skill asks it of the native forecaster itself.
+
+def native_skill(*, gains: bool | None, no_leakage: bool | None) -> bool | None:
+    """Tell whether a native forecaster is skilled, by what is asked of it itself.
+
+    Whoever is made from it may have passed without its having done so: a gain that it
+    owes to what it could not know is no skill.
     """
-    hold = {_is_above_zero(brier_gain), _is_above_zero(lo_minus_trivial)}
-    if False in hold:
+    return _all_hold(gains, no_leakage)
+
+
+def _all_hold(*parts: bool | None) -> bool | None:
+    """Tell whether all parts hold: one that does not decides, else one unknown does."""
+    if False in parts:
         return False
-    return None if None in hold else True
+    return None if None in parts else True
 
 
 def _is_above_zero(value: Fraction | None) -> bool | None:

@@ -229,8 +229,9 @@ _PROMOTED = {
     "native_skill": Entry(
         NEITHER,
         "whether the native forecaster that the competitor is, or was made from, gains "
-        "more than what is trivial itself",
-        "brier_gain of the native forecaster > 0, and its lower end above trivial_gain",
+        "more than what is trivial itself, by vectors that no leak test fails",
+        "brier_gain of the native forecaster > 0, its lower end above trivial_gain, and "
+        "no leak in as many of its vectors as are to be tested",
         _PROMOTION,
         ("gates.promotion.native", "gates.promotion.trivial_gain"),
         paths=("gates.promotion.native_skill",),

@@ -11,6 +11,7 @@ import numpy as np
 
 from ledger.projections.columns import rows_among
 from ledger.projections.ground import Ground
+from ledger.projections.slotted import Chosen
 
 
 class LeakTests(NamedTuple):
@@ -30,14 +31,14 @@ class LeakTests(NamedTuple):
         return {"vectors": self.vectors, "tested": self.tested, "failed": self.failed}
 
 
-def leak_tests(ground: Ground) -> LeakTests:
+def leak_tests(ground: Ground, chosen: Chosen) -> LeakTests:
     """Return what the leak tests say of the vectors that stand for the row's units.
 
-    Those are the vectors that the slot takes or, of what recalibrates another, the
+    Those are the `chosen` ones, which the slot takes, or, of what recalibrates another, the
     source's own. To hold, as large a share of them must have been tested as the suite's
     units are to be covered: whoever chose which to test would choose what passes.
     """
-    chosen, board = ground.sample.entrant.chosen, ground.sample.board
+    board = ground.sample.board
     if chosen.origin is None:
         return LeakTests(0, 0, 0, None)
     rows = chosen.origin[rows_among(chosen.unit, ground.cohort.units)]

@@ -16,10 +16,16 @@ from ledger.projections.cohort import NOT_DECLARED, undefined
 from ledger.projections.columns import Integers
 from ledger.projections.entrants import Field
 from ledger.projections.exact import dec12
-from ledger.projections.gates import Parts, gains, no_degradation, promotion
+from ledger.projections.gates import (
+    Parts,
+    gains,
+    native_skill,
+    no_degradation,
+    promotion,
+)
 from ledger.projections.ground import Ground
 from ledger.projections.inferred import Inference, told
-from ledger.projections.leak_tests import leak_tests
+from ledger.projections.leak_tests import LeakTests, leak_tests
 from ledger.projections.measures import Score, mean_of
 from ledger.projections.parts import values_of
 from ledger.projections.resampling import Interval
@@ -51,11 +57,13 @@ class Native(NamedTuple):
     """The native forecaster that a candidate is, or was made from, and what it gained.
 
     `gain` is None where it has no score on all the units, or nobody to be set against.
+    `leaks` is what the leak tests say of its own vectors there.
     """
 
     name: str
     against: str | None
     gain: Score | None
+    leaks: LeakTests
 
 
 class Candidacy(NamedTuple):
@@ -105,7 +113,7 @@ def promoting(
     declared = ground.sample.board.suite.manifest.gates.promotion
     trivial = Fraction(declared.trivial_gain)
     gain, interval = stood.gain, intervals.get(GAIN)
-    tested = leak_tests(ground)
+    tested = leak_tests(ground, ground.sample.entrant.chosen)
     increases = {
         name: intervals[name].hi if name in intervals else None
         for name in stood.increases
@@ -126,7 +134,7 @@ def promoting(
     return {
         "decision": decided.decision,
         "verdict": decided.verdict,
-        **_native_skill(stood.native, intervals.get(NATIVE_GAIN), trivial),
+        **_native_skill(stood.native, intervals.get(NATIVE_GAIN), trivial, known),
         "against": stood.against,
         "is_forward": known.is_forward,
         "brier_gain": None if gain is None else told(gain.measure, interval),
@@ -147,19 +155,29 @@ def _beyond(interval: Interval | None, trivial: Fraction) -> Fraction | None:
 
 
 def _native_skill(
-    native: Native | None, interval: Interval | None, trivial: Fraction
+    native: Native | None, interval: Interval | None, trivial: Fraction, known: Standing
 ) -> Shown:
-    """Return whether a claim about native skill would hold, and what it is decided on."""
+    """Return whether a claim about native skill would hold, and what it is decided on.
+
+    Where nothing may be claimed it would not, nor is it refuted.
+    """
     if native is None:
         return {"native_skill": None, "native": None}
-    gain = native.gain
+    gain, leaks = native.gain, native.leaks
     value = None if gain is None else gain.measure.value
+    may_be_claimed = known.is_forward and known.may_be_claimed
     return {
-        "native_skill": gains(value, _beyond(interval, trivial)),
+        "native_skill": native_skill(
+            gains=gains(value, _beyond(interval, trivial)),
+            no_leakage=leaks.no_leakage,
+        )
+        if may_be_claimed
+        else None,
         "native": {
             "forecaster": native.name,
             "against": native.against,
             "brier_gain": None if gain is None else told(gain.measure, interval),
+            "leak_tests": leaks.told(),
         },
     }
 
@@ -175,11 +193,14 @@ def _native(ground: Ground, field: Field, rivals: list[Baseline]) -> Native | No
         return None
     is_own = source.name == entrant.competitor.name
     theirs = ground.mine if is_own else field.beside(entrant, source.name)
+    chosen = entrant.chosen if is_own else field.vectors_beside(entrant, source.name)
+    leaks = leak_tests(ground, chosen)
     others = [each for each in rivals if each.name != source.name]
     found = _strongest(ground, others)
     if found is None or not ground.all_of(theirs.is_scored):
-        return Native(source.name, None, None)
-    return Native(source.name, found.name, _gain(ground, theirs, found.slotted))
+        return Native(source.name, None, None, leaks)
+    gain = _gain(ground, theirs, found.slotted)
+    return Native(source.name, found.name, gain, leaks)
 
 
 def _source(competitor: Competitor, manifest: SuiteManifest) -> Competitor:

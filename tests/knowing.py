@@ -40,6 +40,7 @@ def knowing(
     utility: bool = False,
     leak_tested: bool = False,
     untested: int = 0,
+    leaking: int = 0,
     **changes: Any,
 ) -> History:
     """Return a history in which half of the targets pass and the others fail, mostly.
@@ -49,7 +50,8 @@ def knowing(
     `skips`. A competitor `by-hand` says what `by_hand` has, unless that is None.
     Questions of a round have the same horizon, by turns, and so many more are `skipped`
     by everybody; `native` forecasts others that stay `without` an outcome, each of a
-    status. All vectors but the first `untested` say what a leak is tested by, if any do.
+    status. All vectors but the first `untested` say what a leak is tested by, if any do;
+    the first `leaking` of `native` then say that they knew what came after them.
     Where questions `are_tagged_apart`, no two have the same `repo`.
     """
     usual = {**FEW, **({"utility": UTILITY} if utility else {}), **changes}
@@ -70,7 +72,9 @@ def knowing(
             is_tested = leak_tested and at >= untested
             stated = Evidence(cutoff_at=question.opened_at) if is_tested else None
             if at >= skips:
-                history.seal(question, says[not does], evidence=stated)
+                knew = Evidence(cutoff_at=question.cutoff_at)
+                own = knew if at < leaking else stated
+                history.seal(question, says[not does], evidence=own)
             if by_hand is not None:
                 stated_by = {"forecaster": "by-hand", "evidence": stated}
                 history.seal(question, by_hand[not does], **stated_by)

@@ -335,9 +335,10 @@ def wrapping(**changes: Any) -> SuiteManifest:
 def test_native_skill_is_what_the_native_forecaster_itself_gains(
     says: tuple[str, str], *, native_skill: bool
 ) -> None:
+    history = knowing(wrapping(), says=says, by_hand=RIGHT, leak_tested=True)
     promoted = {
         each["forecaster"]: each["gates"]["promotion"]
-        for each in rows(knowing(wrapping(), says=says, by_hand=RIGHT))
+        for each in rows(history)
         if each["horizon"] is None and each["layer"] in {"native", "calibrated"}
     }
     assert promoted.keys() == {"native", "native-calibrated", "by-hand", "twice"}
@@ -348,6 +349,7 @@ def test_native_skill_is_what_the_native_forecaster_itself_gains(
             "forecaster": "native",
             "against": native["against"],
             "brier_gain": native["brier_gain"],
+            "leak_tests": {"vectors": UNITS, "tested": UNITS, "failed": 0},
         }
     assert native["holds"]["lo_minus_trivial"] is native_skill
 
@@ -369,18 +371,58 @@ def test_a_wrapper_is_promoted_as_one_whatever_skill_its_source_has(
 def test_a_gain_that_may_be_trivial_is_no_native_skill(
     trivial_gain: str, *, native_skill: bool
 ) -> None:
-    history = knowing(gates__promotion__trivial_gain=trivial_gain)
+    history = knowing(leak_tested=True, gates__promotion__trivial_gain=trivial_gain)
     promotion = row(history, "native-calibrated")["gates"]["promotion"]
     assert float(promotion["native"]["brier_gain"]["value"]) > 0
     assert promotion["native_skill"] is native_skill
 
 
 def test_native_skill_is_not_measured_against_itself() -> None:
-    history = knowing(incumbent="native")
+    history = knowing(leak_tested=True, incumbent="native")
     promotion = row(history, "native-calibrated")["gates"]["promotion"]
     assert promotion["against"] == "native"
     assert promotion["native"]["against"] in {"past-rate", "own-routine"}
     assert promotion["native_skill"] is True
+
+
+@pytest.mark.parametrize(
+    ("told", "native_skill"),
+    [
+        ({}, True),
+        ({"leaking": 1}, False),
+        ({"untested": 3}, True),
+        ({"untested": 4}, None),  # Of 72, three are as many as may be untested.
+    ],
+    ids=str,
+)
+def test_what_a_wrapper_passes_its_source_has_to_pass_itself(
+    told: dict[str, int], *, native_skill: bool | None
+) -> None:
+    history = knowing(wrapping(), by_hand=RIGHT, leak_tested=True, **told)
+    promoted = {
+        name: row(history, name)["gates"]["promotion"] for name in ("native", "by-hand")
+    }
+    for each in promoted.values():
+        assert each["native_skill"] is native_skill
+        assert each["native"]["leak_tests"] == promoted["native"]["leak_tests"]
+    assert promoted["native"]["holds"]["no_leakage"] is native_skill
+    assert promoted["by-hand"]["leak_tests"]["failed"] == 0
+
+
+@pytest.mark.parametrize("says", [RIGHT, BACKWARDS])
+@pytest.mark.parametrize(
+    "changes",
+    [{"run_purpose": "debug"}, {"statistics__splits": [split("tune")]}],
+    ids=str,
+)
+def test_a_row_that_is_good_for_no_claim_says_nothing_of_native_skill(
+    changes: dict[str, Any], says: tuple[str, str]
+) -> None:
+    made = wrapping(**changes)
+    history = knowing(made, says=says, by_hand=RIGHT, leak_tested=True)
+    promotion = row(history, "by-hand")["gates"]["promotion"]
+    assert promotion["native_skill"] is None
+    assert promotion["native"]["brier_gain"]["value"] is not None
 
 
 def test_nobody_knows_of_a_market_whose_skill_it_has() -> None:
@@ -392,7 +434,7 @@ def test_nobody_knows_of_a_market_whose_skill_it_has() -> None:
 def test_a_source_that_lacks_a_unit_leaves_its_skill_unknown(
     skips: int, *, native_skill: bool | None
 ) -> None:
-    history = knowing(wrapping(), by_hand=RIGHT, skips=skips)
+    history = knowing(wrapping(), by_hand=RIGHT, skips=skips, leak_tested=True)
     promotion = row(history, "by-hand")["gates"]["promotion"]
     assert promotion["native"]["forecaster"] == "native"
     assert promotion["native_skill"] is native_skill
