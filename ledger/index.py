@@ -33,6 +33,8 @@ CREATE TABLE IF NOT EXISTS position(one INTEGER PRIMARY KEY CHECK (one = 1),
     size INTEGER, root BLOB, format INTEGER, frozen INTEGER) STRICT;
 """
 _FORMAT = 6  # of the tables and the blobs in `units`; another one means: replay
+# Text of somebody else's may be none: apsw says so with Python's own error.
+_UNREADABLE = (apsw.Error, UnicodeDecodeError)
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Unit)
 
@@ -49,7 +51,7 @@ def open_index(path: Path, tree: Tree, root_at: Callable[[int], bytes]) -> "Inde
         if index.is_whole() and _is_of(index.position(), tree, root_at):
             return index
         index.close()
-    except apsw.Error as error:
+    except _UNREADABLE as error:
         _NOTES.warning("the index %s is damaged (%s): it is made again", path, error)
     remove_database(path)
     return Index(path)
@@ -76,7 +78,7 @@ def index_position(path: Path) -> tuple[int, bytes] | None:
     try:
         with closing(_reader(path)) as database:
             return _position(database)
-    except apsw.Error as error:
+    except _UNREADABLE as error:
         msg = f"{path} is damaged: {error}"
         raise CorruptLogError(msg) from error
 
@@ -166,21 +168,21 @@ class Index:
                     return ""
                 pairs = zip_longest(self._contents(), _contents(other))
                 return next((_told(*pair) for pair in pairs if pair[0] != pair[1]), "")
-        except apsw.Error as error:
+        except _UNREADABLE as error:
             msg = f"{path} is damaged: {error}"
             raise CorruptLogError(msg) from error
 
     def _is_kept_in(self, other: apsw.Connection) -> bool:
         """Tell whether a file says exactly what this index has in memory."""
         units, asked = dict(self._changed), dict(self._asked_new)
-        for name, blob in other.execute("SELECT name, unit FROM units"):
-            unit = units.pop(name, None)
-            if unit is None or _ENCODER.encode(unit) != blob:
+        # All columns: somebody else's tables may have more, or in another order.
+        for name, *told in other.execute("SELECT * FROM units"):
+            if name not in units or [_ENCODER.encode(units.pop(name))] != told:
                 return False
-        for question, name in other.execute("SELECT question, name FROM asked"):
-            if asked.pop(question, None) != name:
+        for question, *told in other.execute("SELECT * FROM asked"):
+            if question not in asked or [asked.pop(question)] != told:
                 return False
-        found = other.execute("SELECT seq FROM frozen ORDER BY seq").fetchall()
+        found = other.execute("SELECT * FROM frozen ORDER BY 1").fetchall()
         return not (units or asked) and found == [(seq,) for seq in self._frozen_new]
 
     def _contents(self) -> Iterator[tuple[object, ...]]:
@@ -248,7 +250,7 @@ class Index:
         try:
             self._begin()
             return self._database.execute(sql, (key,)).fetchone()
-        except apsw.Error as error:
+        except _UNREADABLE as error:
             msg = f"{self._database.filename} cannot be read ({error}): look after the disk, or delete the file, it is made again"
             raise CorruptLogError(msg) from error
 
