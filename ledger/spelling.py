@@ -26,6 +26,8 @@ from ledger.suite import SuiteManifest
 
 PPM = 1_000_000
 _PLACES_MAX = 6
+# Answers of vectors that are remembered: thousands of long ones would fill a memory.
+_RECURRING_MAX = 8
 _HEX = re.compile(r"[0-9a-f]*")
 _HEX_DIGITS = b"0123456789abcdef"
 _KEY = re.compile(KEY_PATTERN)
@@ -52,16 +54,19 @@ def _check_forecast(event: Forecast) -> None:
     hashes = f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}{event.commitment or ''}"
     if isinstance(event, ForecastUpdated):
         hashes = f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
-    elif isinstance(event, ForecastSealed) and event.question is not None:
-        require_question(event.question)
     _require_hashes(hashes)
+    if isinstance(event, ForecastSealed) and event.question is not None:
+        require_question(event.question)
     if event.evidence is not None:
         _check_evidence(event.evidence)
     if event.quantities:
         _check_quantities(event.quantities)
     if event.extensions:
         _check_extensions(event.extensions)
-    if event.probabilities:
+    if len(event.probabilities) > _RECURRING_MAX:
+        _require_names(tuple(event.probabilities))
+        require_vector(event.probabilities)
+    elif event.probabilities:
         _require_sound(tuple(event.probabilities.items()))
 
 

@@ -9,10 +9,14 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from ledger import codec
+from ledger.errors import RefusedError
 from ledger.projections.audit import verify_ledger
 from ledger.projections.audit_report import Report
+from ledger.spelling import require_spelling
 from tests.forger import Forger, rehash
 from tests.workshop import Workshop
 
@@ -60,6 +64,37 @@ def test_payloads_that_are_events_only_together_are_named(
     assert check.ok is False
     assert "its payload is no event" in check.detail
     assert "1 more entries are bad" in check.detail
+
+
+def test_of_two_misspellings_the_hash_is_named_first(workshop: Workshop) -> None:
+    question = workshop.question(0)
+    offset = msgspec.structs.replace(question, text_hash="x" * 64)
+    sealed = msgspec.structs.replace(
+        workshop.sealed("y" * 64, 50), question=offset, question_hash="y" * 64
+    )
+
+    with pytest.raises(RefusedError, match=r"'y{64}' is no hash"):
+        require_spelling(sealed)
+
+
+@pytest.mark.parametrize("answers", [2, 8, 9, 400])
+def test_short_and_long_vectors_are_held_to_the_same_sum(
+    workshop: Workshop, answers: int
+) -> None:
+    names = [f"answer-{number:03d}" for number in range(answers)]
+    vector = dict.fromkeys(names, "0") | {names[0]: "1"}
+    sealed = workshop.sealed("f" * 64, 50)
+    sound = msgspec.structs.replace(sealed, probabilities=vector)
+    assert codec.decode(codec.encode(sound)) == sound
+    for wrong, code in (
+        ({names[0]: "0.5"}, "sum-not-one"),
+        ({names[0]: "0.1234567"}, "too-many-places"),
+        ({"é": "0"}, "not-canonical"),
+    ):
+        odd = msgspec.structs.replace(sealed, probabilities={**vector, **wrong})
+        with pytest.raises(RefusedError) as refused:
+            require_spelling(odd)
+        assert refused.value.code == code
 
 
 # --- The index ------------------------------------------------------------------------
