@@ -3,7 +3,6 @@
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -21,7 +20,7 @@ from ledger.projections.bundle import MANIFEST, ROWS, Manifest
 from ledger.projections.bundle_files import STATEMENT_MAX, WHOLE_MAX, read_bounded
 from ledger.projections.crosscheck import Outcome, crosschecked
 from ledger.projections.fold import Fold
-from ledger.projections.materialize import Tables
+from ledger.projections.materialize import tables_apart
 from ledger.projections.report import Report
 from ledger.projections.rows import Row
 from ledger.projections.stored import StoredPayloads
@@ -39,8 +38,7 @@ def check_crosscheck(folder: Folder, bundle: Path | None = None) -> Check:
     try:
         with (
             closing(open_store(folder.log, read_only=True)) as store,
-            TemporaryDirectory(prefix="ledger-crosscheck-") as place,
-            closing(Tables(Path(place) / "tables.db")) as tables,
+            tables_apart() as tables,
         ):
             size = None if bundle is None else _size(bundle)
             fold = Fold(tables, StoredPayloads(store, size))

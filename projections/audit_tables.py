@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import apsw
@@ -25,7 +24,7 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.fold import Fold
-from ledger.projections.materialize import Tables
+from ledger.projections.materialize import Tables, tables_apart
 from ledger.projections.payloads import Payload, PayloadSource
 from ledger.projections.report import Report
 from ledger.projections.schema import FORMAT, fresh_parts, parts, read_only
@@ -72,10 +71,7 @@ def fold_again(
     check = unasked(_NAME, "nothing stored")
     if not path.exists() and not wants_findings:
         return Folded(check=check, findings=())
-    with (
-        TemporaryDirectory(prefix="ledger-audit-") as folder,
-        closing(Tables(Path(folder) / "projections.db")) as tables,
-    ):
+    with tables_apart() as tables:
         again = _Again(log, tables, blobs, progress)
         if path.exists():
             check = _check(path, again)
@@ -147,6 +143,8 @@ def _check(path: Path, again: _Again) -> Check:
             if problem is not None:
                 return is_false(_NAME, 0, problem)
             return _compared(stored, again)
+    except apsw.FullError:
+        raise  # Of the tables that are made: the stored ones are only read.
     except _IN_THE_WAY as error:
         return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
     except (apsw.Error, UnicodeDecodeError) as error:

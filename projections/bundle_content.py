@@ -5,9 +5,6 @@ Exporting and auditing compute them by the same function. Nothing is taken from
 """
 
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -15,7 +12,7 @@ from ledger.projections.bundle import Query
 from ledger.projections.bundle_forecasts import read_forecasts
 from ledger.projections.export_tables import Frame
 from ledger.projections.fold import Fold, Progress
-from ledger.projections.materialize import Tables
+from ledger.projections.materialize import tables_apart
 from ledger.projections.payloads import PayloadSource
 from ledger.projections.report import Report
 from ledger.projections.rows import Row
@@ -47,10 +44,7 @@ def compute(
     `blobs` returns pinned files. Without `suites` all that were frozen are meant.
     Raises `UsageError` for a suite, slot or grouping that there is not.
     """
-    with (
-        TemporaryDirectory(prefix="ledger-bundle-") as folder,
-        closing(Tables(Path(folder) / "tables.db")) as tables,
-    ):
+    with tables_apart() as tables:
         fold = Fold(tables, source)
         fold.catch_up(progress)
         names = tuple(dict.fromkeys(fold.frozen.suites if suites is None else suites))

@@ -8,9 +8,10 @@ since a dictionary for every row would cost more than judging it.
 # ruff: noqa: S608 - every name in these statements is one of our own tables or columns
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from types import NoneType
 from typing import Any, get_args
 
@@ -20,6 +21,7 @@ import msgspec
 from ledger.canonical import encode
 from ledger.clock import micros, parse_instant
 from ledger.durable import make_private, require_no_pipe
+from ledger.errors import UncheckableError
 from ledger.projections import schema
 from ledger.projections.columns import NEVER
 from ledger.projections.judgement import Columns, Judged
@@ -253,6 +255,24 @@ class Tables:
         for row in rows:
             digest.update(encode(row) + b"\n")
         return digest.hexdigest()
+
+
+@contextmanager
+def tables_apart() -> Iterator[Tables]:
+    """Give tables in a folder of their own, which is deleted after the block.
+
+    Raises `UncheckableError` where SQLite cannot make or fill them: that says nothing
+    about any other file.
+    """
+    try:
+        with (
+            TemporaryDirectory(prefix="ledger-tables-") as folder,
+            closing(Tables(Path(folder) / "projections.db")) as tables,
+        ):
+            yield tables
+    except apsw.Error as error:
+        msg = f"no tables can be made in {gettempdir()} ({error}): free space there"
+        raise UncheckableError(msg) from error
 
 
 def _mark(annotation: object, column: list[Any]) -> str:

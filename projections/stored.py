@@ -13,7 +13,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.payloads import Payload
 from ledger.projections.report import Report
 from ledger.projections.suites import Frozen
-from ledger.store import Row, Store
+from ledger.store import Row, Store, legible
 
 
 class StoredPayloads:
@@ -22,20 +22,27 @@ class StoredPayloads:
     def __init__(self, store: Store, size: int | None = None) -> None:
         """Read up to the store's head, or to a smaller size."""
         self._store = store
-        self._size = store.head().size if size is None else size
+        with legible():
+            self._size = store.head().size if size is None else size
 
     def size(self) -> int:
         """Return how many events there are."""
         return self._size
 
     def payloads(self, start: int, stop: int) -> Iterator[Payload]:
-        """Yield the events of positions from `start` until before `stop`."""
-        found = self._store.payloads(start, min(stop, self._size))
-        return starmap(Payload, found)
+        """Yield the events of positions from `start` until before `stop`.
+
+        Raises `CorruptLogError` where SQLite cannot read them, so that nobody takes
+        a damaged log for damaged tables.
+        """
+        with legible():
+            found = self._store.payloads(start, min(stop, self._size))
+            yield from starmap(Payload, found)
 
     def payloads_at(self, seqs: Sequence[int]) -> Iterator[Payload]:
-        """Yield the events at these positions, in the order given."""
-        return map(_payload, self._store.rows_at(seqs))
+        """Yield the events at these positions, in the order given, as `payloads` does."""
+        with legible():
+            yield from map(_payload, self._store.rows_at(seqs))
 
 
 def _payload(row: Row) -> Payload:

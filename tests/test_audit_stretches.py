@@ -9,13 +9,17 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 
 from ledger import codec
-from ledger.errors import RefusedError
+from ledger.errors import CorruptLogError, RefusedError, UncheckableError
+from ledger.log import open_reader
 from ledger.projections.audit import verify_ledger
 from ledger.projections.audit_report import Report
+from ledger.projections.materialize import Tables, tables_apart
+from ledger.projections.stored import open_report
 from ledger.spelling import require_spelling
 from tests.forger import Forger, rehash
 from tests.workshop import Workshop
@@ -132,3 +136,84 @@ def test_an_index_whose_text_is_none_is_made_again(tmp_path: Path) -> None:
     shop.fill(1, first=20)
 
     assert verify_ledger(shop.folder).check("index").ok
+
+
+# --- The tables -----------------------------------------------------------------------
+
+
+def damage_payloads(forger: Forger) -> None:
+    """Make the pages with entries unreadable, and leave those with the head."""
+    with closing(sqlite3.connect(forger.folder.log)) as log:
+        log.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        sql = "SELECT rootpage FROM sqlite_master WHERE name = 'entries'"
+        [(page,)] = log.execute(sql).fetchall()
+        [(size,)] = log.execute("PRAGMA page_size").fetchall()
+    content = bytearray(forger.folder.log.read_bytes())
+    # Its children, but for the last: the highest position is asked there.
+    count = int.from_bytes(content[(page - 1) * size + 3 : (page - 1) * size + 5])
+    assert count > 0
+    for cell in range(count):
+        at = (page - 1) * size + 12 + 2 * cell
+        place = (page - 1) * size + int.from_bytes(content[at : at + 2])
+        child = int.from_bytes(content[place : place + 4])
+        content[(child - 1) * size : child * size] = bytes(size)
+    forger.folder.log.write_bytes(content)
+
+
+def test_a_damaged_log_is_never_called_damaged_tables(forger: Forger) -> None:
+    damage_payloads(forger)
+    with (
+        open_reader(forger.folder) as reader,
+        pytest.raises(CorruptLogError, match=r"log\.db cannot be read"),
+        open_report(forger.folder, reader.store),
+    ):
+        pass
+
+
+def test_an_audit_without_room_for_tables_calls_none_damaged(
+    forger: Forger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        open_reader(forger.folder) as reader,
+        open_report(forger.folder, reader.store),
+    ):
+        pass
+    assert verify_ledger(forger.folder).check("projections").ok
+    real = apsw.Connection
+
+    def small(*args: str, **flags: int) -> apsw.Connection:
+        connection = real(*args, **flags)
+        if "ledger-tables-" in args[0]:
+            connection.execute("PRAGMA max_page_count = 10")
+        return connection
+
+    monkeypatch.setattr("ledger.projections.materialize.apsw.Connection", small)
+    report = verify_ledger(forger.folder)
+
+    check = report.check("projections")
+    assert check.ok is None
+    assert "no tables can be made in" in check.detail
+    assert "free space there" in check.detail
+    assert report.exit_code != 1
+
+
+def test_tables_of_their_own_are_deleted_and_say_when_they_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with tables_apart() as tables:
+        assert tables.position() == (0, None)
+        assert list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())
+    with (
+        pytest.raises(UncheckableError, match="no tables can be made"),
+        tables_apart() as tables,
+    ):
+        fill(tables)
+    assert not list(tmp_path.iterdir())
+
+
+def fill(tables: Tables) -> None:
+    """Ask for more room than there is."""
+    tables.connection.execute("PRAGMA max_page_count = 1")
+    tables.connection.execute("CREATE TABLE more(a)")
