@@ -139,12 +139,7 @@ def export(
             look=look,
         )
         return
-    if board is not None:
-        msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
-        raise UsageError(msg)
-    if target == STDOUT:
-        msg = "a bundle is a folder, and - is stdout: name one, or add --format rows, targetspace or metrics"
-        raise UsageError(msg)
+    _require_bundle(target, board)
     with reading(ledger) as (folder, reader):
         then = moment(reader, at, look, suites or ())
         ring = KeyRing(keys_folder(folder, keys_at))
@@ -159,6 +154,15 @@ def export(
             by=several(by),
         )
     _tell(target, written, is_kept=is_kept, as_json=as_json)
+
+
+def _require_bundle(target: str, board: str | None) -> None:
+    if board is not None:
+        msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
+        raise UsageError(msg)
+    if target == STDOUT:
+        msg = "a bundle is a folder, and - is stdout: name one, or add --format rows, targetspace or metrics"
+        raise UsageError(msg)
 
 
 def _bundle(
