@@ -48,7 +48,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         near = nearest(name, self.suites)
         known = listed(self.suites, last="and") if self.suites else "none"
         where = "here" if self.size is None else f"in the first {self.size} entries"
-        hint = f"did you mean {near}?" if near else f"frozen {where}: {known}"
+        hint = f"did you mean {near}?" if near else f"there are {known}"
         never = "never" if self.size is None else "not"
         msg = f"{name!r} was {never} frozen {where}: {hint}"
         raise UsageError(msg)
