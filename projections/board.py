@@ -65,7 +65,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     `past` is by the answers of its questions. `traits` has the suite's own units
     first, row by row, and then those of the pool that are others'. `opened` is where
     each hidden vector was opened, by its position, if anything is recalibrated.
-    `is_stolen` says that the key that froze it was compromised by then.
+    `is_stolen` says that the key that froze it was compromised by then, `is_cold` that
+    the pool leaves out an earlier version, whose outcomes whoever forecasts may know.
     `spent` are the periods that this version or an earlier one trained or tuned on,
     `reached` is how many declared units ever had an outcome. The first of these to have
     one only train, as many as `min_training` says: here they have none.
@@ -76,6 +77,7 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     superseded_us: int | None
     custody: str
     is_stolen: bool
+    is_cold: bool
     units: Units
     vectors: Vectors
     quantities: dict[str, Quantity]
@@ -111,6 +113,10 @@ def read_board(
         superseded_us=None if successor is None else successor.received_us,
         custody=frozen.charters.at(last_seq).custody,
         is_stolen=frozen.charters.is_void(suite),
+        is_cold=any(
+            each.name not in suite.manifest.baseline_pool.suites
+            for each in frozen.versions(suite.name)
+        ),
         units=msgspec.structs.replace(units, outcome=outcome),
         vectors=vectors,
         quantities=read_quantities(connection, suite, units, vectors.seq),

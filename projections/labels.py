@@ -235,6 +235,7 @@ def _is_lax(board: Board) -> bool:
     ]
     return (
         _asks_for_less(manifest)
+        or board.is_cold
         or len(manifest.statistics.looks) > _LOOKS
         or not set(manifest.gates.permutation.strata) >= _STRATA
         or any(

@@ -454,6 +454,25 @@ def test_a_reference_that_somebody_seals_is_a_measure_as_well(
     assert labelled(history, "lax_gates") is expected
 
 
+@pytest.mark.parametrize(
+    ("pool", "is_lax"),
+    [
+        (["history@v1", "history@v2"], False),
+        (["history@v2"], True),
+    ],
+)
+def test_a_past_that_leaves_out_an_earlier_version_is_an_easy_measure(
+    pool: list[str], *, is_lax: bool
+) -> None:
+    history = History()
+    history.freeze(suite("history@v2", baseline_pool__suites=pool))
+    lax = {
+        each["suite"]: "lax_gates" in each["labels"]
+        for each in rows(history, forecaster="native")
+    }
+    assert lax == {"history@v1": False, "history@v2": is_lax}
+
+
 def test_lax_gates_are_no_obstacle() -> None:
     found = row(knowing(utility=True, leak_tested=True))
     assert "lax_gates" in found["labels"]
