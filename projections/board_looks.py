@@ -18,7 +18,7 @@ ENTRIES = """SELECT e.seq, e.received_us FROM
     UNION ALL SELECT seq, received_us, unit FROM resolutions) e
     JOIN questions q USING (unit) WHERE q.suite = :suite"""
 _COUNTING = """SELECT r.unit, r.seq, r.received_us, r.status,
-    ifnull(r.outcome, '') AS outcome, q.cutoff_us
+    ifnull(r.outcome, '') AS outcome, r.started_us, r.published_us, q.cutoff_us
     FROM resolutions r JOIN questions q USING (unit)
     WHERE q.suite = :suite AND q.is_spoken AND r.counts"""
 FIRST_OUTCOMES = f"""SELECT min(seq), received_us, cutoff_us FROM ({_COUNTING})
@@ -28,20 +28,38 @@ _EVER = """SELECT min(r.seq), q.cutoff_us, min(r.counts)
     FROM resolutions r JOIN questions q USING (unit)
     WHERE q.suite = :suite AND r.status = 'RESOLVED' AND NOT r.is_review
     GROUP BY r.unit"""
-_AMENDED = f"""WITH counting AS ({_COUNTING} AND q.cutoff_us <= :as_of)
-    SELECT count(*) FROM
-    (SELECT unit, max(seq), status, outcome FROM counting WHERE seq <= :since
-        GROUP BY unit HAVING sum(status = 'RESOLVED')) AS earlier
-    JOIN (SELECT unit, max(seq), status, outcome FROM counting WHERE seq > :since
-        GROUP BY unit) AS later USING (unit)
-    WHERE (earlier.status, earlier.outcome) <> (later.status, later.outcome)
+# What a later record says of the outcome; of the start of work, of which the last is in
+# force; or of an earlier publication. Either of these shuts out vectors that counted.
+_AMENDED = f"""WITH counting AS ({_COUNTING} AND q.cutoff_us <= :as_of
+        AND r.unit IN (SELECT unit FROM resolutions WHERE seq > :since)),
+    known AS (SELECT DISTINCT unit FROM counting
+        WHERE seq <= :since AND status = 'RESOLVED'),
+    earlier AS (SELECT * FROM counting JOIN known USING (unit) WHERE seq <= :since),
+    later AS (SELECT * FROM counting JOIN known USING (unit) WHERE seq > :since)
+    SELECT (SELECT count(*) FROM
+        (SELECT unit, max(seq), status, outcome FROM earlier GROUP BY unit) AS e
+        JOIN (SELECT unit, max(seq), status, outcome FROM later GROUP BY unit) AS l
+        USING (unit) WHERE (e.status, e.outcome) <> (l.status, l.outcome))
+    + (SELECT count(*) FROM
+        (SELECT unit, max(seq), started_us FROM later
+            WHERE started_us IS NOT NULL GROUP BY unit) AS l
+        LEFT JOIN (SELECT unit, max(seq), started_us FROM earlier
+            WHERE started_us IS NOT NULL GROUP BY unit) AS e
+        USING (unit) WHERE l.started_us IS NOT e.started_us)
+    + (SELECT count(*) FROM
+        (SELECT unit, min(published_us) AS published_us FROM later
+            WHERE published_us IS NOT NULL GROUP BY unit) AS l
+        LEFT JOIN (SELECT unit, min(published_us) AS published_us FROM earlier
+            WHERE published_us IS NOT NULL GROUP BY unit) AS e
+        USING (unit) WHERE ifnull(l.published_us < e.published_us, 1))
     """  # noqa: S608 - constants
 
 
 class Reached(msgspec.Struct, frozen=True, kw_only=True):
     """How many declared units ever had an outcome, and how many before the last rise.
 
-    `is_amended` says that an outcome among them has changed since that rise. So many
+    `is_amended` says that an outcome among them has changed since that rise, or when
+    its work is said to have started or it was published. So many
     had one before a charter took some of these back (`spent`): looks up to that number
     fell due then, and do so no second time.
     """

@@ -1,6 +1,7 @@
 """When a look fell due: found in the log, at the size that counting each would give."""
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -145,6 +146,46 @@ def test_a_look_is_held_no_longer_once_one_of_its_outcomes_has_changed(
     look = row(history)["look"]
     assert (look["resolved"], look["reached"], look["is_due"]) == (2, 2, is_due)
     assert (due(history, 1), due(history, 2)) == (first, second)
+
+
+SEALED, SOON, LATE = -HOUR, timedelta(), HOUR
+
+
+@pytest.mark.parametrize("field", ["started_at", "published_at"])
+@pytest.mark.parametrize(
+    ("before", "after", "is_due"),
+    [
+        (None, [None], {"started_at": True, "published_at": True}),
+        (None, [SEALED], {"started_at": False, "published_at": False}),
+        (SOON, [SOON], {"started_at": True, "published_at": True}),
+        (SOON, [None], {"started_at": True, "published_at": True}),
+        (SOON, [SEALED], {"started_at": False, "published_at": False}),
+        (SOON, [SEALED, None], {"started_at": False, "published_at": False}),
+        (SOON, [SEALED, SOON], {"started_at": True, "published_at": False}),
+        (SOON, [LATE], {"started_at": False, "published_at": True}),
+    ],
+)
+def test_a_look_is_held_no_longer_once_other_vectors_may_be_left_out(
+    field: str,
+    before: timedelta | None,
+    after: list[timedelta | None],
+    is_due: dict[str, bool],
+) -> None:
+    history = History(statistics__looks=[1])
+    asked = history.question("u-1")
+    history.seal(asked)
+    history.wait(hours=3)
+    began = history.now
+    history.wait(hours=3)
+
+    def stating(when: timedelta | None) -> dict[str, Any]:
+        return {} if when is None else {field: began + when}
+
+    history.resolve(asked, **stating(before))
+    assert row(history)["look"]["is_due"]
+    for each in after:
+        history.resolve(asked, **stating(each))
+    assert row(history)["look"]["is_due"] is is_due[field]
 
 
 def test_other_outcomes_in_the_place_of_bad_ones_make_no_second_look() -> None:
