@@ -99,7 +99,7 @@ def _problem(patient: Patient, known: Installed, place: Place) -> Problem | None
         detail = f"{known.runtime} has never called its hook ({settings.mode} mode)"
         return Problem(
             detail=detail,
-            remedy=f"dispatch something. {RUNTIMES[known.runtime].after}",
+            remedy=f"dispatch something ({RUNTIMES[known.runtime].after.rstrip('.')})",
             status="warn",
         )
     return _unseen(known, place, settings, again)

@@ -338,6 +338,7 @@ def _how_to_seal(settings: Settings, unit: list[str]) -> str:
     return (
         f"No forecast is sealed for this dispatch, which is {id_}. Seal one first, then "
         "dispatch it again: by the tool seal_forecast with that dispatch_key, in Python "
-        f"by `client.seal`, or by `ledger seal --suite {suite} --template {template} "
+        "by `client.seal`, or, where an issuer has opened the unit, by "
+        f"`ledger seal --suite {suite} --template {template} "
         f"--id {id_} --horizon {horizon}{who} --probability P`"
     )
