@@ -59,8 +59,8 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True):
     """How many declared units ever had an outcome, and how many before the last rise.
 
     `is_amended` says that an outcome among them has changed since that rise, or when
-    its work is said to have started or it was published. So many
-    had one before a charter took some of these back (`spent`): looks up to that number
+    its work is said to have started or it was published, or that a charter took something
+    back. So many had one before it took outcomes back (`spent`): looks up to that number
     fell due then, and do so no second time.
     """
 
@@ -99,7 +99,7 @@ def read_reached(
     return Reached(
         resolved=len(since),
         before=int(np.count_nonzero(since < last)),
-        is_amended=amended > 0,
+        is_amended=amended > 0 or voided > last,
         spent=spent,
     )
 

@@ -14,11 +14,11 @@ from ledger.projections.board import Board
 def look(board: Board) -> dict[str, Any] | None:
     """Return at which look a suite's rows are; None where it declares none.
 
-        `reached` is the last number of `statistics.looks` that was reached, `next` the one
-        after; null where there is none. Results are due from the entry that reached one until
-        the next outcome, and no longer once one of those outcomes has changed, or what is said of when it
-    began or was published. What was reached
-        before a charter took outcomes back is not reached again.
+    `reached` is the last number of `statistics.looks` that was reached, `next` the one
+    after; null where there is none. Results are due from the entry that reached one until
+    the next outcome, and no longer once one of those outcomes has changed, or what is
+    said of when it began or was published, nor once a charter called a key compromised.
+    What was reached before outcomes were taken back so is not reached again.
     """
     looks, now = board.suite.manifest.statistics.looks, board.reached
     if not looks:

@@ -124,7 +124,12 @@ CLAIMS: dict[str, tuple[dict[str, Any], dict[str, str], list[str], str | None]] 
         ["spent_holdout"],
         "not_declared",
     ),
-    "a stolen key": ({"is_stolen": True}, {}, ["compromised_key"], "not_declared"),
+    "a stolen key": (
+        {"is_stolen": True},
+        {},
+        ["off_look", "compromised_key"],
+        "not_declared",
+    ),
 }
 
 
