@@ -27,7 +27,13 @@ from ledger.projections.fold import Fold
 from ledger.projections.materialize import Tables, tables_apart
 from ledger.projections.payloads import Payload, PayloadSource
 from ledger.projections.report import Report
-from ledger.projections.schema import FORMAT, fresh_parts, parts, read_only
+from ledger.projections.schema import (
+    FORMAT,
+    IN_THE_WAY,
+    fresh_parts,
+    parts,
+    read_only,
+)
 from ledger.projections.tables import TABLES, Table
 from ledger.state import Blobs
 
@@ -39,13 +45,6 @@ _DERIVED = {
     "freshness": "suite",
 }
 _SHOWN_BEFORE, _SHOWN_AFTER = 24, 40
-# A journal that only a writer may play back, or somebody who writes for long.
-_IN_THE_WAY = (
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.ReadOnlyError,
-    apsw.CantOpenError,
-)
 Connection = apsw.Connection
 
 
@@ -145,7 +144,7 @@ def _check(path: Path, again: _Again) -> Check:
             return _compared(stored, again)
     except apsw.FullError:
         raise  # Of the tables that are made: the stored ones are only read.
-    except _IN_THE_WAY as error:
+    except IN_THE_WAY as error:
         return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
     except (apsw.Error, UnicodeDecodeError) as error:
         return is_false(_NAME, 0, f"{path.name} is damaged ({error}): delete it")

@@ -22,6 +22,14 @@ from ledger.projections.tables import PARTIAL_INDEXES, TABLES, VIEWS, Table
 FORMAT = 9
 
 _BUSY_MILLISECONDS = 5_000
+# What keeps a reader from a file that may well be sound: a journal that only a writer
+# may play back, or somebody who writes for long.
+IN_THE_WAY = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.ReadOnlyError,
+    apsw.CantOpenError,
+)
 
 # What one thing of a schema is: its type and name, of which table, by what SQL.
 Part = tuple[str, str, str, str | None]

@@ -87,6 +87,9 @@ def open_tables(
     except apsw.FullError as error:
         msg = f"the disk of {folder.projections} is full: free space there"
         raise UncheckableError(msg) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        msg = f"{folder.projections} is in use by another program: try again later"
+        raise UncheckableError(msg) from error
     except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error

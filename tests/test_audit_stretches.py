@@ -19,6 +19,7 @@ from ledger.log import open_reader
 from ledger.projections.audit import verify_ledger
 from ledger.projections.audit_report import Report
 from ledger.projections.materialize import Tables, tables_apart
+from ledger.projections.reach import tables_reach
 from ledger.projections.stored import open_report
 from ledger.spelling import require_spelling
 from tests.forger import Forger, rehash
@@ -195,6 +196,30 @@ def test_an_audit_without_room_for_tables_calls_none_damaged(
     assert "no tables can be made in" in check.detail
     assert "free space there" in check.detail
     assert report.exit_code != 1
+
+
+def test_tables_that_another_program_holds_are_in_use_and_not_damaged(
+    forger: Forger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.projections.materialize._BUSY_MILLISECONDS", 1)
+    monkeypatch.setattr("ledger.projections.schema._BUSY_MILLISECONDS", 1)
+    with open_reader(forger.folder) as reader:
+        with open_report(forger.folder, reader.store):
+            pass
+        # Not by Python's own SQLite: locks of one process do not stop each other.
+        with closing(apsw.Connection(str(forger.folder.projections))) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            with (
+                pytest.raises(UncheckableError, match="is in use by another program"),
+                open_report(forger.folder, reader.store),
+            ):
+                pass
+            with pytest.raises(UncheckableError, match="cannot be read now"):
+                tables_reach(forger.folder.projections)
+            report = verify_ledger(forger.folder)
+    assert report.check("projections").ok is None
+    assert "cannot be read now" in report.check("projections").detail
+    assert tables_reach(forger.folder.projections) is not None
 
 
 def test_tables_of_their_own_are_deleted_and_say_when_they_cannot_be_made(
