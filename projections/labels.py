@@ -36,7 +36,7 @@ LABELS = {
     "not_for_score": "the run is for power or debugging",
     "oracle": "knows what no forecaster can know: never a baseline, never official",
     "lax_gates": "the suite declares a smaller sample, a weaker interval, gate or baseline, "
-    "or more looks, than is proposed below",
+    "or more looks or holdouts, than is proposed below",
     "under_covered": "fewer units are covered than `coverage.minimum` demands, "
     "of at least one",
     "unsettled": "more units lack an outcome (overdue, censored, canceled, void or "
@@ -89,9 +89,10 @@ _MIN_CLUSTERS, _FEW_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 30, 100, 30
 _ALPHA, _RETAINED = "0.05", "0.5"
 _SLOPE, _INTERCEPT = ("0.7", "1.4"), ("-0.4", "0.4")
 _TRIVIAL_GAIN, _LOSS_MARGIN, _CLIP = "0.005", "0.01", "0.001"
-# Each look is a chance, and a prior that weighs much, or a past that is soon forgotten,
+# Each look is a chance, and each holdout; and a prior that weighs much, or a past that is soon forgotten,
 # leaves a baseline none.
-_LOOKS, _PRIOR_WEIGHT, _PRIOR_COUNT, _HALF_LIFE_DAYS = 5, 10, 1, 30
+_LOOKS, _HOLDOUTS = 5, 5
+_PRIOR_WEIGHT, _PRIOR_COUNT, _HALF_LIFE_DAYS = 10, 1, 30
 # Who exchanges forecasts has to be asked the same at the same time: else what is known
 # of a time, or of a kind of question, passes for knowledge of a target.
 _STRATA = {"template", "horizon", "slot"}
@@ -237,6 +238,8 @@ def _is_lax(board: Board) -> bool:
         _asks_for_less(manifest)
         or board.is_cold
         or len(manifest.statistics.looks) > _LOOKS
+        or sum(split.purpose == HOLDOUT for split in manifest.statistics.splits)
+        > _HOLDOUTS
         or not set(manifest.gates.permutation.strata) >= _STRATA
         or any(
             Fraction(each.prior_weight or 0) > _PRIOR_WEIGHT

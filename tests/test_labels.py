@@ -362,6 +362,21 @@ def test_a_cluster_rules_by_its_scored_units_alone() -> None:
 
 # --- Lax gates ------------------------------------------------------------------------
 
+TUNED = {
+    "from": "2026-01-01T00:00:00Z",
+    "until": "2026-02-01T00:00:00Z",
+    "purpose": "tune",
+}
+
+
+def holdouts(number: int) -> list[dict[str, str]]:
+    """Return so many splits of one period, each of which may promote somebody."""
+    period = {"from": "2026-11-02T00:00:00Z", "until": "2027-01-01T00:00:00Z"}
+    return [
+        {**period, "name": f"held-{at}", "purpose": "holdout"} for at in range(number)
+    ]
+
+
 LAX: list[tuple[str, Any, Any]] = [
     ("statistics__level", "0.95", "0.949"),
     ("statistics__min_clusters", 10, 9),
@@ -379,6 +394,11 @@ LAX: list[tuple[str, Any, Any]] = [
     ("scoring__clip", "0.001", "0.000999"),
     ("statistics__looks", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]),
     ("statistics__few_clusters", 30, 29),
+    (
+        "statistics__splits",
+        [*holdouts(5), {**TUNED, "name": "tuned"}],
+        holdouts(6),
+    ),
     *[
         (
             "gates__permutation__strata",
