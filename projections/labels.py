@@ -84,7 +84,7 @@ _PASSING = (
 _HALF = Fraction(1, 2)
 # What METRICS proposes for a verdict: no suite has to declare it, but whoever asks for
 # less says so on each row (§§9, 10, 12, 22, 23; `SUITE.md` has the share to be covered).
-_LEVEL, _COVERED = "0.95", "0.95"
+_LEVEL, _COVERED, _RESAMPLES, _MAX_UNDEFINED = "0.95", "0.95", 2000, "0.01"
 _MIN_CLUSTERS, _FEW_CLUSTERS, _MIN_CLASS_GATE, _MIN_SLICE = 10, 30, 100, 30
 _ALPHA, _RETAINED = "0.05", "0.5"
 _SLOPE, _INTERCEPT = ("0.7", "1.4"), ("-0.4", "0.4")
@@ -260,6 +260,8 @@ def _asks_for_less(manifest: SuiteManifest) -> bool:
     slope, intercept = gates.calibration.slope, gates.calibration.intercept
     lower_than: tuple[tuple[str | int, str | int], ...] = (
         (statistics.level, _LEVEL),
+        (statistics.resamples, _RESAMPLES),
+        (_MAX_UNDEFINED, statistics.max_undefined),
         (manifest.coverage.minimum, _COVERED),
         (statistics.min_clusters, _MIN_CLUSTERS),
         (statistics.few_clusters, _FEW_CLUSTERS),

@@ -394,6 +394,8 @@ LAX: list[tuple[str, Any, Any]] = [
     ("scoring__clip", "0.001", "0.000999"),
     ("statistics__looks", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]),
     ("statistics__few_clusters", 30, 29),
+    ("statistics__resamples", 2000, 1999),
+    ("statistics__max_undefined", "0.01", "0.011"),
     (
         "statistics__splits",
         [*holdouts(5), {**TUNED, "name": "tuned"}],
