@@ -19,7 +19,7 @@ from ledger.projections.tables import PARTIAL_INDEXES, TABLES, VIEWS, Table
 
 # Raised whenever a table, a rule or a score changes its meaning: an older file is
 # then built again.
-FORMAT = 9
+FORMAT = 10
 
 _BUSY_MILLISECONDS = 5_000
 # What keeps a reader from a file that may well be sound: a journal that only a writer
