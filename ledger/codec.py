@@ -82,9 +82,8 @@ def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         events = []
     # One for each payload, whatever several of them spell together.
-    if tuple(map(encode, events)) != tuple(payloads) or any(
-        len(payload) > PAYLOAD_BYTES_MAX for payload in payloads
-    ):
+    is_spelled = tuple(map(encode, events)) == tuple(payloads)
+    if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))
     for event in events:
         require_spelling(event)

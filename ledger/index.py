@@ -24,7 +24,7 @@ _NOTES = logging.getLogger(__name__)
 CACHED_MAX = 50_000
 # Changes that are written together: a transaction of its own for each commit of the
 # log would double what that costs, and a replay finds them again.
-DUE = 2_048
+DUE = 4_096
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS units(name TEXT PRIMARY KEY, unit BLOB) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS asked(question TEXT PRIMARY KEY, name TEXT) STRICT, WITHOUT ROWID;
@@ -143,7 +143,9 @@ class Index:
         self._database.execute(_SCHEMA)
         self._units: dict[str, Unit] = {}
         self._asked: dict[str, Unit] = {}
-        self._changed: dict[str, Unit] = {}
+        # As often as it was changed: to look a unit up again each time, among very
+        # many, would cost as much as the change.
+        self._touched: list[Unit] = []
         self._asked_new: dict[str, str] = {}
         self._frozen_new: list[int] = []
         self._stored = self._database.execute(
@@ -174,7 +176,7 @@ class Index:
 
     def _is_kept_in(self, other: apsw.Connection) -> bool:
         """Tell whether a file says exactly what this index has in memory."""
-        units, asked = dict(self._changed), dict(self._asked_new)
+        units, asked = self._changed(), dict(self._asked_new)
         # All columns: somebody else's tables may have more, or in another order.
         for name, *told in other.execute("SELECT * FROM units"):
             if name not in units or [_ENCODER.encode(units.pop(name))] != told:
@@ -190,8 +192,9 @@ class Index:
         if self._stored:
             yield from _contents(self._database)
             return
-        for name in sorted(self._changed):
-            yield "units", name, _ENCODER.encode(self._changed[name])
+        units = self._changed()
+        for name in sorted(units):
+            yield "units", name, _ENCODER.encode(units[name])
         for question in sorted(self._asked_new):
             yield "asked", question, self._asked_new[question]
         for seq in self._frozen_new:
@@ -255,13 +258,13 @@ class Index:
             raise CorruptLogError(msg) from error
 
     def put(self, unit: Unit) -> None:
-        """Take a unit that is new or was changed."""
-        self._units[unit.name] = unit
-        self._changed[unit.name] = unit
+        """Take a unit that was changed."""
+        self._touched.append(unit)
 
     def put_question(self, unit: Unit, question_hash: str) -> None:
-        """Remember that a question belongs to `unit`."""
+        """Remember that a question belongs to `unit`, which may be new."""
         question = unit.suite + question_hash
+        self._units[unit.name] = unit
         self._asked[question] = unit
         self._asked_new[question] = unit.name
 
@@ -282,7 +285,7 @@ class Index:
                 remedy = f"free space on the disk of {path}, then start"
             msg = f"{path} cannot be written ({error}): {remedy}"
             raise WriterStoppedError(msg) from error
-        self._stored = self._stored or bool(self._changed)
+        self._stored = self._stored or bool(self._touched)
         self._forget_changes()
         if len(self._units) > CACHED_MAX:
             self._units.clear()
@@ -291,7 +294,7 @@ class Index:
     def _write(self, size: int, root: bytes) -> None:
         self._database.executemany(
             "REPLACE INTO units VALUES (?, ?)",
-            ((name, _ENCODER.encode(unit)) for name, unit in self._changed.items()),
+            ((name, _ENCODER.encode(unit)) for name, unit in self._changed().items()),
         )
         self._database.executemany(
             "REPLACE INTO asked VALUES (?, ?)",
@@ -306,6 +309,11 @@ class Index:
             (size, root, _FORMAT),
         )
 
+    def _changed(self) -> dict[str, Unit]:
+        """Return each unit once that was changed since the last flush, by its name."""
+        once = {id(unit): unit for unit in self._touched}
+        return {unit.name: unit for unit in once.values()}
+
     def _begin(self) -> None:
         # Within one transaction a look-up takes no locks: a tenth of the time.
         if not self._database.in_transaction:
@@ -314,7 +322,7 @@ class Index:
     @property
     def is_due(self) -> bool:
         """Whether so much has changed that it should be written, or forgotten units be."""
-        return len(self._changed) + len(self._asked_new) >= DUE or self.is_full
+        return len(self._touched) + len(self._asked_new) >= DUE or self.is_full
 
     @property
     def is_full(self) -> bool:
@@ -330,6 +338,6 @@ class Index:
         self._forget_changes()
 
     def _forget_changes(self) -> None:
-        self._changed.clear()
+        self._touched.clear()
         self._asked_new.clear()
         self._frozen_new.clear()

@@ -9,6 +9,7 @@ event may be written, only that what is written stays.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -113,10 +114,9 @@ class Store:
 
     def rows(self, start: int, stop: int) -> Iterator[Row]:
         """Yield the entries of positions from `start` until before `stop`."""
-        found = self._database.execute(
-            f"{_ENTRY}WHERE seq >= ? AND seq < ? ORDER BY seq", (start, stop)
-        )
-        return (Row(*row) for row in found)
+        sql = f"{_ENTRY}WHERE seq >= ? AND seq < ? ORDER BY seq"
+        with legible():
+            yield from starmap(Row, self._database.execute(sql, (start, stop)))
 
     def payloads(
         self, start: int, stop: int

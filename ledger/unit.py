@@ -148,9 +148,10 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Otherwise the canonical one: it does not matter what other versions say.
         """
-        for each in self.asked:
-            if each.question_hash == question_hash:
-                return each
+        if len(self.asked) > 1:
+            for each in self.asked:
+                if each.question_hash == question_hash:
+                    return each
         return self.question(lost)
 
     def ask(self, asked: Asked) -> None:

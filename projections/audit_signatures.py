@@ -44,13 +44,13 @@ class Verified(msgspec.Struct, frozen=True):
 
 def verify_stretch(batch: Sequence[RawEntry]) -> Verified:
     """Return what the signatures of these entries are worth under their own keys."""
-    bad = tuple(
+    bad = [
         seq
         for seq, _, author, sig, payload, _, _ in batch
         # libsodium reads 32 bytes of a key, however many there are.
         if len(author) != _KEY_BYTES or not payload_verifies(payload, sig, author)
-    )
-    return Verified(len(batch), bad)
+    ]
+    return Verified(len(batch), tuple(bad))
 
 
 class InlineSignatures:
