@@ -13,7 +13,7 @@ from ledger.daemon.diagnosis import (
     warn,
 )
 from ledger.daemon.patient import Patient, Readable
-from ledger.durable import read_regular, require_no_pipe
+from ledger.durable import read_regular, require_disposable
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -87,7 +87,7 @@ def index(patient: Patient, found: Readable) -> Diagnosis:
         return ok("index", "absent: the next writer makes it")
     remedy = command("rm", *sorted(path.parent.glob(f"{path.name}*")))
     try:
-        require_no_pipe(path)
+        require_disposable(path)
         position = index_position(path)
     except (UncheckableError, CorruptLogError) as error:
         return warn("index", f"{_why(error)}; it can be made again", remedy)

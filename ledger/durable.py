@@ -93,6 +93,17 @@ def require_no_pipe(path: Path) -> None:
         raise UncheckableError(msg)
 
 
+def require_disposable(path: Path) -> None:
+    """Raise `UncheckableError` where something else has a disposable file's name.
+
+    A link might lead to the log itself.
+    """
+    if path.is_symlink():
+        msg = f"{path} is a link: remove it, the file is made again in its place"
+        raise UncheckableError(msg)
+    require_no_pipe(path)
+
+
 def make_private(path: Path) -> None:
     """Make a file that its owner alone may read, empty; close one there is to others.
 

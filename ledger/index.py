@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from ledger.durable import make_private, remove_database, require_no_pipe
+from ledger.durable import make_private, remove_database, require_disposable
 from ledger.errors import CorruptLogError, WriterStoppedError
 from ledger.merkle import Tree
 from ledger.unit import Unit
@@ -84,7 +84,7 @@ def index_position(path: Path) -> tuple[int, bytes] | None:
 
 
 def _reader(path: Path) -> apsw.Connection:
-    require_no_pipe(path)
+    require_disposable(path)
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -134,6 +134,7 @@ class Index:
         """Open or make the file; without a path, a temporary one that SQLite deletes."""
         # An empty name asks SQLite for a private file that lives until close.
         if path is not None:
+            require_disposable(path)
             make_private(path)
         self._database = apsw.Connection("" if path is None else str(path))
         if path is not None:

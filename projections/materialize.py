@@ -20,7 +20,7 @@ import msgspec
 
 from ledger.canonical import encode
 from ledger.clock import micros, parse_instant
-from ledger.durable import make_private, require_no_pipe
+from ledger.durable import make_private, require_disposable
 from ledger.errors import UncheckableError
 from ledger.projections import schema
 from ledger.projections.columns import NEVER
@@ -56,7 +56,7 @@ class Tables:
         Raises `UncheckableError` where a pipe stands under its name.
         """
         if path is not None:
-            require_no_pipe(path)
+            require_disposable(path)
             make_private(path)
         connection = apsw.Connection(":memory:" if path is None else str(path))
         connection.set_busy_timeout(_BUSY_MILLISECONDS)

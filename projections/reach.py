@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from ledger.durable import require_no_pipe
+from ledger.durable import require_disposable
 from ledger.errors import CorruptLogError, UncheckableError
 from ledger.projections.schema import FORMAT, IN_THE_WAY, found, read_only
 
@@ -16,7 +16,7 @@ def tables_reach(path: Path) -> tuple[int, str | None] | None:
     None where the tables are of another version. Raises `CorruptLogError` for a file
     that is damaged, and `UncheckableError` for a pipe and where somebody writes.
     """
-    require_no_pipe(path)
+    require_disposable(path)
     try:
         with closing(read_only(path)) as connection:
             if connection.pragma("user_version") != FORMAT:

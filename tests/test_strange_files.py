@@ -82,6 +82,22 @@ def test_no_command_waits_for_a_pipe(
     assert console.append(DRAFT).code in {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize("name", ["index.db", "projections.db"])
+def test_a_link_to_the_log_in_the_place_of_a_disposable_file_is_refused(
+    console: Console, name: str
+) -> None:
+    log, path = console.ledger / "log.db", console.ledger / name
+    path.unlink()
+    path.symlink_to(log)
+    before = log.read_bytes()
+    refused = [console.here("rows"), console.append({**DRAFT, "note": "once more"})]
+    assert any(f"{name} is a link" in done.stderr for done in refused)
+    assert all("Traceback" not in done.stderr for done in refused)
+    assert log.read_bytes().startswith(before[:100])
+    path.unlink()
+    assert console.here("verify").code == 0
+
+
 def test_a_pipe_for_a_key_is_refused_by_its_name(console: Console) -> None:
     path = PIPES["a key file"](console)
     path.unlink()
