@@ -259,13 +259,13 @@ class Index:
             raise CorruptLogError(msg) from error
 
     def put(self, unit: Unit) -> None:
-        """Take a unit that was changed."""
+        """Take a unit that is new or was changed."""
+        self._units[unit.name] = unit
         self._touched.append(unit)
 
     def put_question(self, unit: Unit, question_hash: str) -> None:
-        """Remember that a question belongs to `unit`, which may be new."""
+        """Remember that a question belongs to `unit`."""
         question = unit.suite + question_hash
-        self._units[unit.name] = unit
         self._asked[question] = unit
         self._asked_new[question] = unit.name
 
