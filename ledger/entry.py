@@ -14,8 +14,6 @@ from ledger.events import LedgerEvent
 from ledger.keys.signing import decode_base64
 
 ENTRY_BYTES_MAX = 65_535
-# What a leaf's hash begins with, and the five lines.
-_LINES = b"%bsealed-ledger/entry/v1\n%b\n%b\n%b\n%b"
 _HEAD = re.compile(
     rb"sealed-ledger/entry/v1\n"
     rb"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)\n"
@@ -84,8 +82,14 @@ def entry_bytes(
     payload: bytes,
 ) -> bytes:
     """Return an entry's bytes from its stored columns."""
-    return _LINES % (
-        b"",
+    return _lines(b"", received_at, author_key, signature, payload)
+
+
+def _lines(
+    before: bytes, received_at: str, author_key: bytes, signature: bytes, payload: bytes
+) -> bytes:
+    return b"%bsealed-ledger/entry/v1\n%b\n%b\n%b\n%b" % (
+        before,
         received_at.encode(),
         _hex_line(author_key),
         b2a_base64(signature, newline=False),
@@ -102,14 +106,7 @@ def leaf_of(
     received_at: str, author_key: bytes, signature: bytes, payload: bytes
 ) -> bytes:
     """Return the leaf of an entry from its stored columns."""
-    content = _LINES % (
-        b"\x00",
-        received_at.encode(),
-        _hex_line(author_key),
-        b2a_base64(signature, newline=False),
-        payload,
-    )
-    return sha256(content).digest()
+    return sha256(_lines(b"\x00", received_at, author_key, signature, payload)).digest()
 
 
 def leaf_hash(content: bytes) -> bytes:

@@ -38,8 +38,6 @@ _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM ent
 _WAL_PAGES_MAX = 4_000
 _NOTHING_WRITTEN = "log.db failed and nothing was written"
 _BUSY_MILLISECONDS = 5_000
-# Room for what an audit comes back to: the index of some hundred thousand event ids.
-_READER_CACHE_KIB = 32_768
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -354,9 +352,7 @@ def open_store(path: Path, *, read_only: bool) -> Store:
         database.set_busy_timeout(_BUSY_MILLISECONDS)
         store = Store(database)
         found = store.meta().get("format")
-        if read_only:
-            database.pragma("cache_size", -_READER_CACHE_KIB)
-        else:
+        if not read_only:
             _set_up_writer(database)
             # Setting wal_autocheckpoint takes the hook away: it is set once more.
             store = Store(database)
