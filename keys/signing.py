@@ -7,6 +7,7 @@ are refused. Other libraries take such keys, so a charter may not list one.
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 
@@ -113,6 +114,27 @@ def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
     if len(signature) != SIGNATURE_BYTES or len(public) != PUBLIC_BYTES:
         return False
     return _opens(b"%b%b%d %b" % (signature, _DSSE_HEAD, len(payload), payload), public)
+
+
+def payloads_verify(
+    payloads: Sequence[bytes], signatures: Sequence[bytes], publics: Sequence[bytes]
+) -> list[bool]:
+    """Tell the same of many entries: without a call for each, in less time."""
+    return [
+        len(signature) == SIGNATURE_BYTES
+        and len(public) == PUBLIC_BYTES
+        and _OPEN(
+            _NULL,
+            _NULL,
+            signed := b"%b%b%d %b" % (signature, _DSSE_HEAD, len(payload), payload),
+            len(signed),
+            public,
+        )
+        == 0
+        for payload, signature, public in zip(
+            payloads, signatures, publics, strict=True
+        )
+    ]
 
 
 def _opens(signed: bytes, public: bytes) -> bool:

@@ -22,7 +22,6 @@ from ledger.suite import FORMATS, CharterManifest, SuiteManifest
 PAYLOAD_BYTES_MAX = 65_330
 
 _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
-_DECODER_OF_ALL = msgspec.json.Decoder(list[LedgerEvent])
 _QUESTION = msgspec.json.Decoder(Question)
 _VERSION = re.compile(rb'"(?:format|metrics)":"((?:suite|charter|metrics)/[0-9]+)"')
 
@@ -78,11 +77,10 @@ def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
     Takes two thirds of the time that one by one takes.
     """
     try:
-        events = _DECODER_OF_ALL.decode(b"[%b]" % b",".join(payloads))
+        events = list(map(_DECODER.decode, payloads))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        events = []
-    # One for each payload, whatever several of them spell together.
-    is_spelled = tuple(map(encode, events)) == tuple(payloads)
+        return list(map(decode, payloads))
+    is_spelled = list(map(encode, events)) == list(payloads)
     if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))
     for event in events:

@@ -2,6 +2,7 @@
 
 import re
 from binascii import b2a_base64
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -75,6 +76,10 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     event: LedgerEvent
 
 
+# Before an entry's lines stands nothing, or the zero byte of a leaf.
+_LINES = b"%bsealed-ledger/entry/v1\n%b\n%b\n%b\n%b"
+
+
 def entry_bytes(
     received_at: str,
     author_key: bytes,
@@ -88,7 +93,7 @@ def entry_bytes(
 def _lines(
     before: bytes, received_at: str, author_key: bytes, signature: bytes, payload: bytes
 ) -> bytes:
-    return b"%bsealed-ledger/entry/v1\n%b\n%b\n%b\n%b" % (
+    return _LINES % (
         before,
         received_at.encode(),
         _hex_line(author_key),
@@ -107,6 +112,23 @@ def leaf_of(
 ) -> bytes:
     """Return the leaf of an entry from its stored columns."""
     return sha256(_lines(b"\x00", received_at, author_key, signature, payload)).digest()
+
+
+def leaves_of(
+    received_at: Sequence[bytes],
+    author_keys: Sequence[bytes],
+    signatures: Sequence[bytes],
+    payloads: Sequence[bytes],
+) -> list[bytes]:
+    """Return the leaves of many entries: without calls for each, in less time."""
+    columns = zip(received_at, author_keys, signatures, payloads, strict=True)
+    return [
+        sha256(
+            _LINES
+            % (b"\x00", at, _hex_line(key), b2a_base64(sig, newline=False), payload)
+        ).digest()
+        for at, key, sig, payload in columns
+    ]
 
 
 def leaf_hash(content: bytes) -> bytes:

@@ -102,6 +102,15 @@ def _contents(database: apsw.Connection) -> Iterator[tuple[object, ...]]:
         yield from ((table, *row) for row in rows)
 
 
+def _says(database: apsw.Connection, table: str, content: dict[str, Any]) -> bool:
+    """Tell whether a table has exactly these keys and what belongs to each."""
+    # All columns: somebody else's tables may have more, or in another order.
+    sql = f"SELECT * FROM {table} LIMIT ?"  # noqa: S608 - ours
+    rows: list[Any] = database.execute(sql, (len(content) + 1,)).fetchall()
+    is_of_pairs = not rows or len(rows[0]) == 2  # noqa: PLR2004 - a key and a value
+    return is_of_pairs and len(rows) == len(content) and dict(rows) == content
+
+
 def _told(mine: tuple[object, ...] | None, theirs: tuple[object, ...] | None) -> str:
     """Return what is different between a row that should be and one that is."""
     if mine is None:
@@ -177,16 +186,13 @@ class Index:
 
     def _is_kept_in(self, other: apsw.Connection) -> bool:
         """Tell whether a file says exactly what this index has in memory."""
-        units, asked = self._changed(), dict(self._asked_new)
-        # All columns: somebody else's tables may have more, or in another order.
-        for name, *told in other.execute("SELECT * FROM units"):
-            if name not in units or [_ENCODER.encode(units.pop(name))] != told:
-                return False
-        for question, *told in other.execute("SELECT * FROM asked"):
-            if question not in asked or [asked.pop(question)] != told:
-                return False
-        found = other.execute("SELECT * FROM frozen ORDER BY 1").fetchall()
-        return not (units or asked) and found == [(seq,) for seq in self._frozen_new]
+        units = {name: _ENCODER.encode(unit) for name, unit in self._changed().items()}
+        frozen = [(seq,) for seq in self._frozen_new]
+        return (
+            _says(other, "units", units)
+            and _says(other, "asked", self._asked_new)
+            and other.execute("SELECT * FROM frozen ORDER BY 1").fetchall() == frozen
+        )
 
     def _contents(self) -> Iterator[tuple[object, ...]]:
         """Yield what `_contents` would, were all of it written: in SQLite's order."""

@@ -14,7 +14,7 @@ from hashlib import sha256
 from ledger import codec
 from ledger.charters import Charters, gaps
 from ledger.clock import parse_instant
-from ledger.entry import ENTRY_BYTES_MAX, Recorded, entry_bytes, leaf_hash, leaf_of
+from ledger.entry import ENTRY_BYTES_MAX, Recorded, entry_bytes, leaf_hash, leaves_of
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
 from ledger.ids import sha256_hex
 from ledger.index import Index
@@ -104,7 +104,6 @@ class EntryPass:
             events = codec.decode_all(payloads)
         except (RefusedError, ValueError):
             return None
-        leaf = map(leaf_of, texts, authors, sigs, payloads)
         is_sound = (
             seqs == tuple(range(self._expected, self._expected + len(batch)))
             and texts[0] >= self._received_at
@@ -113,8 +112,8 @@ class EntryPass:
             and b"".join(received).translate(_ZEROS) == _INSTANT * len(batch)
             and set(map(len, authors)) == {_KEY_BYTES}
             and set(map(len, sigs)) == {_SIGNATURE_BYTES}
-            and tuple(sha256(each).digest() for each in payloads) == ids
-            and tuple(leaf) == leaves
+            and [sha256(each).digest() for each in payloads] == list(ids)
+            and leaves_of(received, authors, sigs, payloads) == list(leaves)
         )
         if not is_sound:
             return None

@@ -23,9 +23,10 @@ from ledger.projections.audit_signatures import InlineSignatures, Signatures
 from ledger.projections.audit_storage import Around, RawEntry
 from ledger.state import Blobs
 
-# Enough to keep a worker busy, and few enough to be in memory at their longest; and so
-# few that the pass over them finds all in a core's own cache.
-STRETCH, NEAR = 1_000, 200
+# So many that a core's own cache holds what checks signatures, and then what reads
+# events: who comes back to either finds it cold. And so few that the pass over them
+# finds there what it has just made.
+STRETCH, NEAR = 16_000, 64
 # Called with what is being done, how far it is, and how far it will go.
 Progress = Callable[[str, int, int], None]
 
@@ -56,7 +57,10 @@ class EntrySource(Protocol):
     """Entries in order, as `Entries` reads them from a file."""
 
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
-        """Yield all entries up to the position `last`, `limit` at a time."""
+        """Yield all entries up to the position `last`, `limit` at a time.
+
+        Each list is then the caller's, to use up.
+        """
 
 
 class JudgedLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,8 +146,18 @@ def _look_at_all(
         for batch in entries.batches(around.last, STRETCH):
             # Handed over first, so that workers have something to begin with.
             signatures.take(batch)
-            for start in range(0, len(batch), NEAR):
-                passed.take(batch[start : start + NEAR])
+            for some in _nearby(batch):
+                passed.take(some)
             progress("entries", passed.tree.size, whole)
     except CorruptLogError as error:
         passed.stop(error)
+
+
+def _nearby(batch: list[RawEntry]) -> Iterator[list[RawEntry]]:
+    """Yield a batch piece by piece, and let go of each: later, memory is cold again."""
+    batch.reverse()
+    while batch:
+        some = batch[-NEAR:]
+        del batch[-NEAR:]
+        some.reverse()
+        yield some

@@ -20,6 +20,10 @@ from ledger.store import FORMAT, Store
 # Position, received_at, author, sig, payload, leaf, event_id.
 RawEntry = tuple[int, bytes, bytes, bytes, bytes, bytes, bytes]
 
+# A statement of its own for fewer would cost more than reading them.
+_READ_AT_ONCE = 1_000
+_BATCH_BYTES = 16 * 1024 * 1024
+
 _FIRST = -(2**63)  # the least that SQLite can number a row with
 _SELECT = (
     "SELECT seq, ifnull(CAST(received_at AS BLOB), x''), {} "
@@ -41,6 +45,9 @@ _AROUND = (
     "UNION ALL SELECT 'witness', CAST(size AS INTEGER), x'', CAST(line AS BLOB) "
     "FROM cosignatures"
 )
+# SQLite's check looks each entry up by its event id, anywhere among the pages. Who then
+# reads them in order comes to no page twice, and a core's own cache has better uses.
+_CHECK_CACHE, _READ_CACHE = (f"PRAGMA cache_size = -{kib}" for kib in (16_384, 256))
 _TABLES = tuple(sql for sql in SCHEMA if sql.startswith("CREATE TABLE"))
 
 
@@ -75,6 +82,7 @@ def check_storage(store: Store) -> Check:
 
 def _unsound(store: Store) -> Iterator[str]:
     """Yield what SQLite and the schema find wrong with the file itself."""
+    store.ask(_CHECK_CACHE)
     for (text,) in store.ask("PRAGMA integrity_check(20)"):
         if text != "ok":
             yield f"integrity_check: {text}"
@@ -138,6 +146,7 @@ class Entries:
 
     def __init__(self, store: Store, *, is_sound: bool) -> None:
         """Take a store; `is_sound` says that `check_storage` held."""
+        store.ask(_READ_CACHE)
         self._store = store
         self._query = _SOUND if is_sound else _UNSOUND
 
@@ -148,18 +157,29 @@ class Entries:
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
         """Yield all entries up to the position `last`, in order, `limit` at a time.
 
-        Raises `CorruptLogError` at the first entry that SQLite cannot read.
+        Fewer where they are long. Raises `CorruptLogError` at the first entry that
+        SQLite cannot read.
         """
-        first = _FIRST
+        first, at_once = _FIRST, _READ_AT_ONCE
+        batch: list[RawEntry] = []
+        size = 0
         while last is not None and first <= last:
             try:
-                batch = self.read(first, last, limit)
+                read = self.read(first, last, min(at_once, limit - len(batch)))
             except CorruptLogError as error:
-                if limit == 1:
-                    raise CorruptLogError(error.reason, seq=max(first, 0)) from None
-                limit = 1  # what stands before the damage is still to be judged
-                continue
-            if not batch:
-                return
+                if at_once > 1:
+                    at_once = 1  # what stands before the damage is still to be judged
+                    continue
+                if batch:
+                    yield batch
+                raise CorruptLogError(error.reason, seq=max(first, 0)) from None
+            if not read:
+                break
+            batch += read
+            size += sum(len(payload) for _, _, _, _, payload, _, _ in read)
+            first = read[-1][0] + 1
+            if len(batch) == limit or size > _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
             yield batch
-            first = batch[-1][0] + 1
