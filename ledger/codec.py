@@ -83,8 +83,7 @@ def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
     is_spelled = list(map(encode, events)) == list(payloads)
     if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))
-    for event in events:
-        require_spelling(event)
+    require_spelling(*events)
     return events
 
 

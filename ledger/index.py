@@ -186,7 +186,8 @@ class Index:
 
     def _is_kept_in(self, other: apsw.Connection) -> bool:
         """Tell whether a file says exactly what this index has in memory."""
-        units = {name: _ENCODER.encode(unit) for name, unit in self._changed().items()}
+        changed = self._changed()
+        units = dict(zip(changed, map(_ENCODER.encode, changed.values()), strict=True))
         frozen = [(seq,) for seq in self._frozen_new]
         return (
             _says(other, "units", units)
@@ -318,6 +319,8 @@ class Index:
 
     def _changed(self) -> dict[str, Unit]:
         """Return each unit once that was changed since the last flush, by its name."""
+        if not self._stored:
+            return self._units
         once = {id(unit): unit for unit in self._touched}
         return {unit.name: unit for unit in once.values()}
 

@@ -35,30 +35,40 @@ _DECIMAL = re.compile(DECIMAL_PATTERN)
 _PROBABILITY = re.compile(PROBABILITY_PATTERN)
 
 
-def require_spelling(event: LedgerEvent) -> None:
-    """Raise `RefusedError` where an event that decodes is still misspelt.
+def require_spelling(*events: LedgerEvent) -> None:
+    """Raise `RefusedError` where one of the events, which decode, is still misspelt.
 
     The code is `not-canonical`, `too-many-places` or `sum-not-one`.
     """
+    _require_hashes("".join(map(_hashes_of_event, events)))
+
+
+def require_question(question: Question) -> None:
+    """Raise `RefusedError` (`not-canonical`) where no event could bring a question."""
+    _require_hashes(_hashes_of_question(question))
+
+
+# What follows refuses all but hashes, and returns those, one after the other.
+
+
+def _hashes_of_event(event: LedgerEvent) -> str:
     if event.created_at.tzinfo is not UTC:
         _require_utc(event.created_at)
     if isinstance(event, Forecast):
-        _check_forecast(event)
-    elif isinstance(event, ResolutionRecorded):
-        _check_resolution(event)
-    else:
-        _check_frozen(event)
+        return _hashes_of_forecast(event)
+    if isinstance(event, ResolutionRecorded):
+        return _hashes_of_resolution(event)
+    return _hashes_of_frozen(event)
 
 
-def _check_forecast(event: Forecast) -> None:
+def _hashes_of_forecast(event: Forecast) -> str:
     hashes = f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}{event.commitment or ''}"
     if isinstance(event, ForecastUpdated):
         hashes = f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
-    _require_hashes(hashes)
-    if isinstance(event, ForecastSealed) and event.question is not None:
-        require_question(event.question)
+    elif isinstance(event, ForecastSealed) and event.question is not None:
+        hashes += _hashes_of_question(event.question)
     if event.evidence is not None:
-        _check_evidence(event.evidence)
+        hashes += _hashes_of_evidence(event.evidence)
     if event.quantities:
         _check_quantities(event.quantities)
     if event.extensions:
@@ -68,13 +78,10 @@ def _check_forecast(event: Forecast) -> None:
         require_vector(event.probabilities)
     elif event.probabilities:
         _require_sound(tuple(event.probabilities.items()))
+    return hashes
 
 
-def _check_resolution(event: ResolutionRecorded) -> None:
-    _require_hashes(
-        f"{event.ledger or ''}{event.question_hash}{event.evidence_hash or ''}"
-        f"{event.acceptance_hash or ''}{event.supersedes or ''}{event.confirms or ''}"
-    )
+def _hashes_of_resolution(event: ResolutionRecorded) -> str:
     for time in (event.started_at, event.occurred_at, event.published_at):
         if time is not None and time.tzinfo is not UTC:
             _require_utc(time)
@@ -83,24 +90,25 @@ def _check_resolution(event: ResolutionRecorded) -> None:
         _require_decimals(event.values.values())
     if event.extensions:
         _check_extensions(event.extensions)
-    if event.question is not None:
-        require_question(event.question)
+    asked = "" if event.question is None else _hashes_of_question(event.question)
+    return (
+        f"{event.ledger or ''}{event.question_hash}{event.evidence_hash or ''}"
+        f"{event.acceptance_hash or ''}{event.supersedes or ''}{event.confirms or ''}{asked}"
+    )
 
 
-def _check_frozen(event: SuiteFrozen) -> None:
-    _require_hashes(event.ledger or "")
+def _hashes_of_frozen(event: SuiteFrozen) -> str:
     if isinstance(event.manifest, SuiteManifest):
         for split in event.manifest.statistics.splits:
             _require_utc(split.from_)
             _require_utc(split.until)
+    return event.ledger or ""
 
 
-def require_question(question: Question) -> None:
-    """Raise `RefusedError` (`not-canonical`) where no event could bring a question."""
+def _hashes_of_question(question: Question) -> str:
     for time in (question.opened_at, question.cutoff_at, question.resolve_by):
         if time.tzinfo is not UTC:
             _require_utc(time)
-    _require_hashes((question.text_hash or "") + (question.acceptance_hash or ""))
     if question.answers:
         _require_names(question.answers)
     if question.tags:
@@ -113,17 +121,16 @@ def require_question(question: Question) -> None:
     if question.cluster is not None and question.cluster == question.target_name:
         msg = "the question's cluster equals its target, the default: leave it out"
         raise RefusedError("not-canonical", msg)
+    return (question.text_hash or "") + (question.acceptance_hash or "")
 
 
-def _check_evidence(evidence: Evidence) -> None:
+def _hashes_of_evidence(evidence: Evidence) -> str:
     for time in (evidence.cutoff_at, evidence.training_cutoff_at):
         if time is not None and time.tzinfo is not UTC:
             _require_utc(time)
-    hashes = (evidence.manifest_hash or "") + (evidence.feature_snapshot_hash or "")
-    if hashes:
-        _require_hashes(hashes)
     if evidence.features:
         _require_names(tuple(evidence.features))
+    return (evidence.manifest_hash or "") + (evidence.feature_snapshot_hash or "")
 
 
 def _check_quantities(quantities: dict[str, Quantity]) -> None:

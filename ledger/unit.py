@@ -133,9 +133,10 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Where only such keys did, it is the first of theirs, until somebody else asks.
         """
-        for each in self.asked:
-            if not is_void(lost, each.key, each.seq):
-                return each
+        if lost:
+            for each in self.asked:
+                if not is_void(lost, each.key, each.seq):
+                    return each
         return self.asked[0]
 
     def is_asked(self, lost: Lost) -> bool:

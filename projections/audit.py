@@ -30,6 +30,7 @@ from ledger.errors import (
 from ledger.folder import Folder, Settings
 from ledger.grammar import HEX_PATTERN
 from ledger.projections.audit_log import (
+    READ,
     JudgedLog,
     Options,
     Progress,
@@ -45,7 +46,6 @@ from ledger.projections.audit_report import (
     uncheckable,
 )
 from ledger.projections.audit_signatures import (
-    SHARE,
     WORTH_A_PROCESS,
     InlineSignatures,
     PooledSignatures,
@@ -173,7 +173,7 @@ def _around(store: Store) -> Around | None:
 def _signatures(log: Path, entries: Entries, around: Around, jobs: int) -> Signatures:
     """Return who checks the signatures: other processes too, where that is worth it."""
     last = around.last or 0
-    workers = min(jobs - 1, last // SHARE)
+    workers = min(jobs - 1, last // READ)
     if workers > 0 and last >= WORTH_A_PROCESS:
         return PooledSignatures(log, entries, workers)
     return InlineSignatures()

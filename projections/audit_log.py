@@ -23,10 +23,12 @@ from ledger.projections.audit_signatures import InlineSignatures, Signatures
 from ledger.projections.audit_storage import Around, RawEntry
 from ledger.state import Blobs
 
-# So many that a core's own cache holds what checks signatures, and then what reads
-# events: who comes back to either finds it cold. And so few that the pass over them
-# finds there what it has just made.
-STRETCH, NEAR = 16_000, 64
+# Read and checked for signatures at once: enough to keep a worker busy, and few enough
+# to be still in a core's own cache.
+READ = 1_000
+# Held, so that the pass over them is long: it finds its own things cold when it begins.
+# And looked at at once, so that it finds hot what it has just made.
+HELD, HELD_BYTES, NEAR = 16_000, 16 * 1024 * 1024, 64
 # Called with what is being done, how far it is, and how far it will go.
 Progress = Callable[[str, int, int], None]
 
@@ -57,10 +59,7 @@ class EntrySource(Protocol):
     """Entries in order, as `Entries` reads them from a file."""
 
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
-        """Yield all entries up to the position `last`, `limit` at a time.
-
-        Each list is then the caller's, to use up.
-        """
+        """Yield all entries up to the position `last`, `limit` at a time."""
 
 
 class JudgedLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,21 +142,44 @@ def _look_at_all(
 ) -> None:
     whole = 0 if around.last is None else around.last + 1
     try:
-        for batch in entries.batches(around.last, STRETCH):
-            # Handed over first, so that workers have something to begin with.
-            signatures.take(batch)
-            for some in _nearby(batch):
+        for held in _held(entries, around, signatures):
+            for some in _near(held):
                 passed.take(some)
             progress("entries", passed.tree.size, whole)
     except CorruptLogError as error:
         passed.stop(error)
 
 
-def _nearby(batch: list[RawEntry]) -> Iterator[list[RawEntry]]:
-    """Yield a batch piece by piece, and let go of each: later, memory is cold again."""
-    batch.reverse()
-    while batch:
-        some = batch[-NEAR:]
-        del batch[-NEAR:]
+def _held(
+    entries: EntrySource, around: Around, signatures: Signatures
+) -> Iterator[list[RawEntry]]:
+    """Yield many entries at a time, their signatures looked at or handed over.
+
+    What stands before damage is yielded before that is raised.
+    """
+    held: list[RawEntry] = []
+    size = 0
+    try:
+        for batch in entries.batches(around.last, READ):
+            signatures.take(batch)
+            held += batch
+            size += sum(len(payload) for _, _, _, _, payload, _, _ in batch)
+            if len(held) >= HELD or size > HELD_BYTES:
+                yield held
+                held, size = [], 0
+    except CorruptLogError:
+        if held:
+            yield held
+        raise
+    if held:
+        yield held
+
+
+def _near(held: list[RawEntry]) -> Iterator[list[RawEntry]]:
+    """Yield few entries at a time, and let go of them: later, their memory is cold."""
+    held.reverse()
+    while held:
+        some = held[-NEAR:]
+        del held[-NEAR:]
         some.reverse()
         yield some

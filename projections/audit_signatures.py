@@ -21,8 +21,6 @@ from ledger.projections.audit_report import Check, holds, is_false
 from ledger.projections.audit_storage import Entries, RawEntry
 from ledger.store import open_store
 
-# Enough to keep a worker busy, and few enough to be taken back when it is late.
-SHARE = 1_000
 # Below this many entries a second process costs more than it gives.
 WORTH_A_PROCESS = 5_000
 _worker_entries: Entries | None = None
@@ -88,10 +86,8 @@ class PooledSignatures:
 
     def take(self, batch: Sequence[RawEntry]) -> None:
         """Hand the next entries over, by their positions."""
-        for start in range(0, len(batch), SHARE):
-            some = batch[start : start + SHARE]
-            stretch = Stretch(some[0][0], some[-1][0], len(some))
-            self._given.append((stretch, self._submit(stretch)))
+        stretch = Stretch(batch[0][0], batch[-1][0], len(batch))
+        self._given.append((stretch, self._submit(stretch)))
 
     def _submit(self, stretch: Stretch) -> Future[Verified] | None:
         try:

@@ -20,10 +20,6 @@ from ledger.store import FORMAT, Store
 # Position, received_at, author, sig, payload, leaf, event_id.
 RawEntry = tuple[int, bytes, bytes, bytes, bytes, bytes, bytes]
 
-# A statement of its own for fewer would cost more than reading them.
-_READ_AT_ONCE = 1_000
-_BATCH_BYTES = 16 * 1024 * 1024
-
 _FIRST = -(2**63)  # the least that SQLite can number a row with
 _SELECT = (
     "SELECT seq, ifnull(CAST(received_at AS BLOB), x''), {} "
@@ -157,29 +153,18 @@ class Entries:
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
         """Yield all entries up to the position `last`, in order, `limit` at a time.
 
-        Fewer where they are long. Raises `CorruptLogError` at the first entry that
-        SQLite cannot read.
+        Raises `CorruptLogError` at the first entry that SQLite cannot read.
         """
-        first, at_once = _FIRST, _READ_AT_ONCE
-        batch: list[RawEntry] = []
-        size = 0
+        first = _FIRST
         while last is not None and first <= last:
             try:
-                read = self.read(first, last, min(at_once, limit - len(batch)))
+                batch = self.read(first, last, limit)
             except CorruptLogError as error:
-                if at_once > 1:
-                    at_once = 1  # what stands before the damage is still to be judged
-                    continue
-                if batch:
-                    yield batch
-                raise CorruptLogError(error.reason, seq=max(first, 0)) from None
-            if not read:
-                break
-            batch += read
-            size += sum(len(payload) for _, _, _, _, payload, _, _ in read)
-            first = read[-1][0] + 1
-            if len(batch) == limit or size > _BATCH_BYTES:
-                yield batch
-                batch, size = [], 0
-        if batch:
+                if limit == 1:
+                    raise CorruptLogError(error.reason, seq=max(first, 0)) from None
+                limit = 1  # what stands before the damage is still to be judged
+                continue
+            if not batch:
+                return
             yield batch
+            first = batch[-1][0] + 1

@@ -126,7 +126,7 @@ class InMemory:
 
     def batches(self, last: int | None, limit: int) -> Iterator[list[RawEntry]]:
         del last, limit
-        yield list(self._rows)
+        yield self._rows
 
 
 @pytest.fixture(scope="module")
