@@ -95,8 +95,7 @@ class Fold:
         A charter that calls a key compromised from an earlier position on changes
         how events before it are judged: everything is folded again from the start.
         """
-        entries = list(self._source.payloads(start, stop))
-        stretch = read_stretch(entries)
+        stretch = read_stretch(self._source.payloads(start, stop))
         voids = [self.frozen.adopt(each) for each in stretch.frozen]
         if any(voids) and start > 0:
             self._tables.empty()
@@ -105,7 +104,7 @@ class Fold:
         self._judge(stretch.groups)
         self._note_suites(stretch)
         stolen = frozen_by_thieves(stretch.frozen, self.frozen.charters)
-        late = skewed(self._last_before(start), entries)
+        late = skewed(self._last_before(start), stretch.entries)
         self._tables.insert("findings", [*late, *stolen])
         self._note_lapses(stretch)
         return stop - start
@@ -164,7 +163,7 @@ class Fold:
     def _read_again(self, groups: list[Group], known: dict[int, int]) -> list[Group]:
         """Return the units that the tables have, with their old and new events."""
         positions = self._tables.positions(sorted(set(known.values())))
-        stretch = read_stretch(list(self._source.payloads_at(positions)))
+        stretch = read_stretch(self._source.payloads_at(positions))
         units = {each.first_seq: each for each in stretch.groups}
         for each in groups:
             if id(each) in known:

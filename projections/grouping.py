@@ -6,7 +6,8 @@ turns the tuples of many events into columns.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -69,21 +70,22 @@ class Stretch(msgspec.Struct, eq=False):
     the hash of a question that an earlier stretch brought.
     """
 
+    entries: list[Payload]
     groups: list[Group]
     frozen: list[Payload]
     last_of_suite: dict[str, Payload]
 
 
-def read_stretch(entries: Sequence[Payload]) -> Stretch:
+def read_stretch(entries: Iterable[Payload]) -> Stretch:
     """Return the facts of consecutive events; groups stand as they first appear.
 
     Raises `CorruptLogError` for bytes that are no event.
     """
-    stretch = Stretch([], [], {})
+    stretch = Stretch([], [], [], {})
     last_of_suite = stretch.last_of_suite
     by_question: dict[str, dict[str, Group]] = defaultdict(dict)
     by_identity: dict[str, Group] = {}
-    for entry, event in _read_in_turns(entries):
+    for entry, event in _read_in_turns(entries, stretch.entries):
         suite = event.suite
         last_of_suite[suite] = entry
         if isinstance(event, SuiteFrozen):
@@ -103,10 +105,13 @@ def read_stretch(entries: Sequence[Payload]) -> Stretch:
     return stretch
 
 
-def _read_in_turns(entries: Sequence[Payload]) -> Iterator[tuple[Payload, Read]]:
-    """Yield each entry with its event; some are read before the first is yielded."""
-    for start in range(0, len(entries), _AT_ONCE):
-        some = entries[start : start + _AT_ONCE]
+def _read_in_turns(
+    entries: Iterable[Payload], taken: list[Payload]
+) -> Iterator[tuple[Payload, Read]]:
+    """Yield each entry with its event; some are `taken` before the first is yielded."""
+    coming = iter(entries)
+    while some := list(islice(coming, _AT_ONCE)):
+        taken += some
         yield from zip(some, read_all(some), strict=True)
 
 
