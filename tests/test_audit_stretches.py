@@ -16,6 +16,7 @@ import pytest
 from ledger import codec
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
 from ledger.log import open_reader
+from ledger.projections import audit_log
 from ledger.projections.audit import verify_ledger
 from ledger.projections.audit_report import Report
 from ledger.projections.materialize import Tables, tables_apart
@@ -142,8 +143,11 @@ def test_an_index_whose_text_is_none_is_made_again(tmp_path: Path) -> None:
 # --- The tables -----------------------------------------------------------------------
 
 
-def damage_payloads(forger: Forger) -> None:
-    """Make the pages with entries unreadable, and leave those with the head."""
+def damage_payloads(forger: Forger, first: int = 0) -> None:
+    """Make pages with entries unreadable, and leave those with the head.
+
+    `first` is how many pages of entries are left as well.
+    """
     with closing(sqlite3.connect(forger.folder.log)) as log:
         log.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         sql = "SELECT rootpage FROM sqlite_master WHERE name = 'entries'"
@@ -152,13 +156,48 @@ def damage_payloads(forger: Forger) -> None:
     content = bytearray(forger.folder.log.read_bytes())
     # Its children, but for the last: the highest position is asked there.
     count = int.from_bytes(content[(page - 1) * size + 3 : (page - 1) * size + 5])
-    assert count > 0
-    for cell in range(count):
+    assert count > first
+    for cell in range(first, count):
         at = (page - 1) * size + 12 + 2 * cell
         place = (page - 1) * size + int.from_bytes(content[at : at + 2])
         child = int.from_bytes(content[place : place + 4])
         content[(child - 1) * size : child * size] = bytes(size)
     forger.folder.log.write_bytes(content)
+
+
+DAMAGES: dict[str, Callable[[Forger], None]] = {
+    "none": lambda _: None,
+    "a signature": lambda forger: forger.change(7, "sig", b"x" * 64),
+    "a short signature": lambda forger: forger.change(7, "sig", b"x" * 63),
+    "a long key": lambda forger: forger.change(6, "author", b"x" * 33),
+    "a payload": lambda forger: forger.change(5, "payload", b"{}"),
+    "a time": lambda forger: forger.change(8, "received_at", "yesterday"),
+    "a leaf": lambda forger: forger.change(11, "leaf", b"x" * 32),
+    "a position": lambda forger: forger.change(4, "seq", 40),
+    "the pages of entries": damage_payloads,
+    "all of them but the first": lambda forger: damage_payloads(forger, 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_the_report_is_the_same_however_many_entries_are_looked_at_at_once(
+    forger: Forger, damage: Callable[[Forger], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(forger)
+    report = verify_ledger(forger.folder)
+
+    for read, held, held_bytes, near in (
+        (1, 1, 1, 1),
+        (2, 5, 2**24, 3),
+        (5, 2, 2**24, 4),
+        (3, 16_000, 1_500, 64),
+        (12, 12, 2**24, 12),
+    ):
+        sizes = {"READ": read, "HELD": held, "HELD_BYTES": held_bytes, "NEAR": near}
+        for name, size in sizes.items():
+            monkeypatch.setattr(audit_log, name, size)
+        assert verify_ledger(forger.folder) == report, sizes
+    assert (report.exit_code == 0) is (damage is DAMAGES["none"])
 
 
 def test_a_damaged_log_is_never_called_damaged_tables(forger: Forger) -> None:
