@@ -160,6 +160,8 @@ class Committer:
         self._stopped: FaultError | None = None
         self.events_waiting = self.bytes_waiting = self.jobs_waiting = 0
         self._group_seconds = 0.0
+        # Why another program's hold on log.db lets nothing of this group in.
+        self._held: RefusedError | None = None
         self.counts = Counts()
         self.standing = _standing(writer, note)
 
@@ -227,6 +229,7 @@ class Committer:
     def _run(self) -> None:
         while group := self._groups.take():
             began = monotonic_seconds()
+            self._held = None
             try:
                 answers = self._settle(group)
             except Exception as error:  # noqa: BLE001 - whatever it is, the log decides what is true
@@ -298,6 +301,8 @@ class Committer:
     def _let_in(self, submission: Submission | RefusedError) -> RefusedError | None:
         if isinstance(submission, RefusedError):
             return submission
+        if self._held is not None:
+            return self._held
         unfit = self._unfit(submission.payload)
         # An event that the log has already keeps its receipt, whatever holds today.
         if unfit is not None and not self._writer.holds(submission.payload):
@@ -309,9 +314,10 @@ class Committer:
         except UncheckableError as error:
             return RefusedError("uncheckable", str(error))
         except UsageError as error:
-            # Another program has log.db: nothing was decided about the event.
-            return RefusedError("busy", str(error))
-        return None
+            # Another program has log.db: nothing was decided about the event. That was
+            # waited for some seconds, and is not once more for each of the others.
+            self._held = RefusedError("busy", str(error))
+        return self._held
 
     def _commit(self, staged: list[_Staged]) -> list[Receipt]:
         if not any(None in each.refusals for each in staged):

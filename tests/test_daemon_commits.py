@@ -17,7 +17,7 @@ from ledger.daemon.admission import Batch
 from ledger.daemon.commits import Answer, Committer, Done
 from ledger.daemon.opening import Found, Look, found_unit
 from ledger.daemon.protocol import BUSY, INTERNAL_ERROR, REFUSED, STOPPED, FaultError
-from ledger.errors import RefusedError, WriterStoppedError
+from ledger.errors import RefusedError, UsageError, WriterStoppedError
 from ledger.log import open_reader
 from ledger.unit import unit_name
 from ledger.writer import Receipt, Submission, Writer
@@ -271,6 +271,34 @@ def test_what_waits_behind_a_batch_hears_too_that_the_writer_is_dead(
     answers = bench.settle()
     assert [number for number, _ in bench.answers] == [0, 1, 2, 3]
     assert {fault(each) for each in answers.values()} == {(STOPPED, "stopped")}
+
+
+@pytest.mark.parametrize("is_atomic", [False, True])
+def test_another_program_that_holds_the_log_is_waited_for_once_in_a_group(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, is_atomic: bool
+) -> None:
+    tries = 0
+
+    def held(_: bytes) -> None:
+        nonlocal tries
+        tries += 1
+        raise UsageError("another program holds log.db")
+
+    events = [opening(bench.shop, number) for number in range(40)]
+    with monkeypatch.context() as holds:
+        holds.setattr(bench.writer, "stage", held)
+        many = bench.ask(*events)
+        more = [bench.ask(each, atomic=is_atomic) for each in events]
+        bench.committer.start()
+        answers = bench.settle()
+    assert tries == 1
+    codes = [getattr(each, "code", None) for each in outcomes(answers[many])]
+    assert set(codes) == {"busy"}
+    if is_atomic:
+        assert {fault(answers[each]) for each in more} == {(REFUSED, "busy")}
+    # It is asked for again in the next group.
+    last = bench.ask(*events)
+    assert [each.seq for each in outcomes(bench.settle()[last])] == list(range(2, 42))
 
 
 def test_the_same_event_twice_gets_the_same_receipt_and_stands_once(
