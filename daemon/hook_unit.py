@@ -26,7 +26,14 @@ from ledger.daemon.hook_text import DeniedError, TroubleError
 from ledger.daemon.hook_wire import REFUSED, FaultError, Wire
 
 # Refusals that speak of the ledger and not of the forecast: policy decides.
-_LEDGER_S_OWN = ("behind-mark", "clock-jumped", "log-key-dropped")
+_LEDGER_S_OWN = (
+    "behind-mark",
+    "busy",
+    "clock-jumped",
+    "corrupt-log",
+    "log-key-dropped",
+    "uncheckable",
+)
 # Refusals of what was asked of the daemon a while ago, or that something forestalled.
 _STALE = (
     "already-open",

@@ -733,6 +733,39 @@ def test_an_installation_that_fails_open_lets_it_start_and_says_so(
     assert any(part in answer.said for part in why.split("|")), answer.said
 
 
+@pytest.mark.parametrize("kind", ["busy", "corrupt-log", "uncheckable"])
+@pytest.mark.parametrize("is_whole", [True, False], ids=["request", "event"])
+@pytest.mark.parametrize(("policy", "code"), [("open", 0), ("closed", 2)])
+def test_a_refusal_that_is_about_the_ledger_meets_the_policy_and_is_sent_again(
+    tmp_path: Path, kind: str, policy: str, code: int, *, is_whole: bool
+) -> None:
+    sent: list[Any] = []
+
+    def reply(asked: dict[str, Any]) -> bytes:
+        if asked["method"] == "open_seal":
+            sent.append(asked["params"])
+            if is_whole:
+                return fault(-32000, kind)(asked)
+            error = {"code": kind, "message": "nothing was decided"}
+            return result({"receipts": [{"error": error}]})(asked)
+        return result({"ledger": "b" * 64, "question": {}, "question_hash": "a" * 64})(
+            asked
+        )
+
+    key = tmp_path / "forecaster.key"
+    write_key(key, key_of("forecaster"))
+    with fake_daemon(tmp_path / "s", reply):
+        hook = Installation(
+            tmp_path, sockets=[str(tmp_path / "s")], key=str(key), fail=policy
+        )
+        for _ in range(2):
+            answer = hook.call(dispatch("d-1"), "--fail", policy)
+            assert answer.code == code, answer.said
+            assert "the ledger takes nothing" in answer.said
+    first, second = sent
+    assert first == second, "what was signed is kept"
+
+
 UNREADABLE = {
     "nothing": b"",
     "no JSON": b"garbage",
