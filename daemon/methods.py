@@ -158,10 +158,16 @@ class Methods:
         for each in self._rooms:
             each.finish()
 
-    def close(self) -> None:
-        """End the readers."""
+    def leave_reads(self) -> None:
+        """Tell who still waits for a read that is begun that the daemon stops."""
+        for each in tuple(self._reads):
+            each.cancel()
+
+    def close(self) -> bool:
+        """End the readers; tell whether one is at work still, and would be waited for."""
         for each in self._rooms:
             each.close()
+        return any(each.is_at_work for each in self._rooms)
 
     @property
     def _rooms(self) -> tuple[reading.ReadingRoom, ...]:
@@ -348,6 +354,8 @@ class Methods:
             call.done(await room.ask(answer))
         except FaultError as fault:
             call.failed(fault)
+        except asyncio.CancelledError:
+            call.failed(reading.stopping())
         except Exception:  # noqa: BLE001 - as in `serve`
             self.note_fault(traceback.format_exc())
             call.failed(_own_fault())

@@ -39,6 +39,7 @@ class ReadingRoom:
         self._waiting_max = waiting_max
         self._is_over = False
         self.waiting = 0
+        self.is_at_work = False  # also on what nobody waits for any more
 
     async def ask(self, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any result
         """Return what `answer` returns, called in the thread.
@@ -64,17 +65,21 @@ class ReadingRoom:
             self.waiting -= 1
 
     def _begun(self, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - any result
-        if self._is_over:
-            raise stopping()
-        return answer()
+        self.is_at_work = True
+        try:
+            if self._is_over:
+                raise stopping()
+            return answer()
+        finally:
+            self.is_at_work = False
 
     def finish(self) -> None:
         """Begin nothing more: who waits is told so."""
         self._is_over = True
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what is begun."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Begin nothing more; nobody waits for what is begun."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def stopping() -> FaultError:

@@ -109,6 +109,9 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
         )
         code = asyncio.run(daemon.serve(listenings, notifier))
     journal.note("stopped", exit_code=code)
+    if daemon.is_reading:
+        # Python would wait for the thread; all that has to be on disk is there.
+        os._exit(code)
     return code
 
 
@@ -141,6 +144,7 @@ class Daemon:
         within = folder.path.absolute()
         self._pins = PinWatch([within / each for each in settings.watch.folders])
         self._exit_code = STOPPED_WELL
+        self.is_reading = False  # when all else has ended
 
     async def serve(self, listenings: dict[str, Listening], notifier: Notifier) -> int:
         """Serve until told to stop; return the exit code."""
@@ -155,7 +159,7 @@ class Daemon:
         finally:
             # Whatever it was: who waits for the writer's thread would wait for ever.
             self._committer.finish()
-            self._methods.close()
+            self.is_reading = self._methods.close()
         return self._exit_code
 
     async def _serve(
@@ -258,6 +262,7 @@ class Daemon:
             each.finish()
         await _until(lambda: self._exit_code or not self._committer.jobs_waiting)
         await _until(lambda: not self._methods.reads_waiting, _READS_SECONDS_MAX)
+        self._methods.leave_reads()
         await _until(lambda: not self._open(), _TAKEN_SECONDS_MAX)
         for each in clients:
             each.abort()

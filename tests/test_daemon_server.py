@@ -270,6 +270,33 @@ def test_a_stop_waits_for_nobody_who_takes_no_answers(daemon: Served) -> None:
     assert monotonic_seconds() - began < Limits().slow_seconds / 2
 
 
+def test_a_read_without_an_end_holds_up_a_stop_no_longer_than_it_may(
+    ledger: Served,
+) -> None:
+    endless = "reading.rows = lambda *_: time.sleep(600); server._READS_SECONDS_MAX = 1"
+    ledger.program = (
+        *PROGRAM[:2],
+        f"import time; from ledger.daemon import reading, server; {endless}; {PROGRAM[2]}",
+    )
+    ledger.start()
+    with ledger.talk() as reader, ledger.talk("agent") as other, ledger.talk() as talk:
+        for each in (reader, other):
+            each.send(each.request("rows") * 2)
+        until(lambda: talk.ask("status")["queue"]["reads"] == 4)
+        receipts = talk.append(*ledger.shop.sealable(0))["receipts"]
+        began = monotonic_seconds()
+        assert ledger.stop() == 0
+        assert monotonic_seconds() - began < SECONDS / 2
+        for each in (reader, other):
+            answers = [each.read(), each.read(), each.read()]
+            codes = [each and each["error"]["code"] for each in answers]
+            assert codes == [STOPPED, STOPPED, None], "both are told, and then no more"
+    assert [note["event"] for note in ledger.notes()][-1] == "stopped"
+    ledger.program = PROGRAM
+    with ledger.start().talk() as talk:
+        assert talk.ask("entry", seq=3)["event_id"] == receipts[1]["event_id"]
+
+
 def test_a_killed_daemons_sockets_are_no_obstacle_to_the_next(daemon: Served) -> None:
     with daemon.talk() as talk:
         receipts = talk.append(*daemon.shop.sealable(0))["receipts"]
