@@ -41,6 +41,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     admitted: tuple[Submission | RefusedError, ...]
     is_atomic: bool
     bytes: int
+    is_written: bool = True
     # Those of `admitted` whose signatures another process looks at meanwhile.
     given: Given | None = None
 

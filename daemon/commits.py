@@ -82,6 +82,10 @@ class Job(Protocol):
         """How much memory it holds, roughly."""
 
     @property
+    def is_written(self) -> bool:
+        """Whether it brings events, and asks no mere question."""
+
+    @property
     def is_atomic(self) -> bool:
         """Whether all of its events are to be let in, or none."""
 
@@ -159,6 +163,7 @@ class Committer:
         self._thread = Thread(target=self._run, name="commits")
         self._stopped: FaultError | None = None
         self.events_waiting = self.bytes_waiting = self.jobs_waiting = 0
+        self.lines_to_write = self.bytes_to_write = 0
         self._group_seconds = 0.0
         # Why another program's hold on log.db lets nothing of this group in.
         self._held: RefusedError | None = None
@@ -201,9 +206,7 @@ class Committer:
         ):
             self.counts.busy += 1
             raise self._busy()
-        self.jobs_waiting += 1
-        self.events_waiting += job.events
-        self.bytes_waiting += job.bytes
+        self._count(job, 1)
         self._groups.put(
             (job, reply), events=job.events, is_atomic=job.is_atomic, whose=whose
         )
@@ -219,10 +222,16 @@ class Committer:
         """Give each its answer, in the event loop's thread."""
         self._group_seconds = seconds
         for job, reply, answer in answers:
-            self.jobs_waiting -= 1
-            self.events_waiting -= job.events
-            self.bytes_waiting -= job.bytes
+            self._count(job, -1)
             reply(answer)
+
+    def _count(self, job: Job, more: int) -> None:
+        self.jobs_waiting += more
+        self.events_waiting += more * job.events
+        self.bytes_waiting += more * job.bytes
+        if job.is_written:
+            self.lines_to_write += more
+            self.bytes_to_write += more * job.bytes
 
     # What follows runs in the writer's thread.
 

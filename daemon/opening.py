@@ -216,6 +216,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     ask: Callable[[Writer], object]
     events: int = 1
     bytes: int = 1_024
+    is_written: bool = False
     is_atomic: bool = False
 
     def submissions(self, writer: Writer) -> Sequence[Submission]:
@@ -236,6 +237,7 @@ class Sealing(msgspec.Struct, frozen=True, kw_only=True):
     question: Question
     seals: tuple[Submission, ...]
     bytes: int
+    is_written: bool = True
     is_atomic: bool = True
 
     @property

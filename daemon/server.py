@@ -151,7 +151,7 @@ class Daemon:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._committer = self._new_committer(loop)
-        self._space = Space(self._folder, self._journal, self._waiting)
+        self._space = Space(self._folder, self._journal, self._to_write)
         self._methods = self._new_methods()
         self._committer.start()
         try:
@@ -202,9 +202,9 @@ class Daemon:
             unfit=self._pins.refusal,
         )
 
-    def _waiting(self) -> tuple[int, int]:
-        """Return how many requests wait for the writer, and how many bytes they have."""
-        return self._committer.jobs_waiting, self._committer.bytes_waiting
+    def _to_write(self) -> tuple[int, int]:
+        """Return how many lines wait to be written, and how many bytes they have."""
+        return self._committer.lines_to_write, self._committer.bytes_to_write
 
     def _new_methods(self) -> Methods:
         return Methods(

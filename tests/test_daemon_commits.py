@@ -301,6 +301,21 @@ def test_another_program_that_holds_the_log_is_waited_for_once_in_a_group(
     assert [each.seq for each in outcomes(bench.settle()[last])] == list(range(2, 42))
 
 
+def test_questions_that_wait_are_nothing_that_will_be_written(bench: Bench) -> None:
+    name = unit_name(SUITE, "dispatch-pass", "nobody-s", "24h")
+    for _ in range(3):
+        bench.submit(Look(ask=partial(found_unit, suite=SUITE, name=name)))
+    waiting = bench.committer
+    assert (waiting.lines_to_write, waiting.bytes_to_write) == (0, 0)
+    assert (waiting.jobs_waiting, waiting.bytes_waiting) == (3, 3 * 1_024)
+    bench.ask(opening(bench.shop, 0), opening(bench.shop, 1))
+    assert (waiting.lines_to_write, waiting.bytes_to_write) == (1, 100)
+    bench.committer.start()
+    bench.settle()
+    assert (waiting.lines_to_write, waiting.bytes_to_write) == (0, 0)
+    assert (waiting.jobs_waiting, waiting.bytes_waiting) == (0, 0)
+
+
 def test_the_same_event_twice_gets_the_same_receipt_and_stands_once(
     bench: Bench,
 ) -> None:
