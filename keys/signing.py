@@ -143,6 +143,7 @@ def _opens(signed: bytes, public: bytes) -> bool:
     return bool(_OPEN(_NULL, _NULL, signed, len(signed), public) == 0)
 
 
+@lru_cache(maxsize=256)
 def is_sound_key(public: bytes) -> bool:
     """Tell whether `public` is a canonical point of the main subgroup.
 
