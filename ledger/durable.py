@@ -94,14 +94,18 @@ def require_no_pipe(path: Path) -> None:
 
 
 def require_disposable(path: Path) -> None:
-    """Raise `UncheckableError` where something else has a disposable file's name.
+    """Raise `UncheckableError` where something else has a disposable database's name.
 
-    A link might lead to the log itself.
+    Or that of a file which SQLite keeps beside it: a link might lead to the log itself,
+    and so does a second name of the log.
     """
-    if path.is_symlink():
-        msg = f"{path} is a link: remove it, the file is made again in its place"
-        raise UncheckableError(msg)
-    require_no_pipe(path)
+    log = path.with_name("log.db")
+    for ending in ("", "-wal", "-shm", "-journal"):
+        each = path.with_name(path.name + ending)
+        if each.is_symlink() or (each.exists() and log.exists() and log.samefile(each)):
+            msg = f"{each} is a link: remove it, the file is made again in its place"
+            raise UncheckableError(msg)
+        require_no_pipe(each)
 
 
 def make_private(path: Path) -> None:

@@ -83,20 +83,33 @@ def test_no_command_waits_for_a_pipe(
 
 
 @pytest.mark.parametrize("name", ["index.db", "projections.db"])
+@pytest.mark.parametrize("beside", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("link", [os.symlink, os.link], ids=["symbolic", "hard"])
 def test_a_link_to_the_log_in_the_place_of_a_disposable_file_is_refused(
-    console: Console, name: str
+    console: Console, name: str, beside: str, link: Callable[[Path, Path], None]
 ) -> None:
-    log, path = console.ledger / "log.db", console.ledger / name
-    path.unlink()
-    path.symlink_to(log)
+    log, path = console.ledger / "log.db", console.ledger / f"{name}{beside}"
+    path.unlink(missing_ok=True)
+    link(log, path)
     before = log.read_bytes()
     words = ("rows",) if name == "projections.db" else ("append", "-")
     done = console.here(*words, stdin=json.dumps(DRAFT))
     assert done.code == 3
-    assert f"{name} is a link: remove it" in done.stdout + done.stderr
+    assert f"{path.name} is a link: remove it" in done.stdout + done.stderr
     assert log.read_bytes() == before
     path.unlink()
     assert console.here("verify").code == 0
+
+
+@pytest.mark.parametrize("beside", ["-wal", "-shm", "-journal"])
+def test_nobody_waits_for_a_pipe_beside_a_disposable_file(
+    console: Console, beside: str
+) -> None:
+    path = console.ledger / f"projections.db{beside}"
+    os.mkfifo(path, 0o600)
+    done = console.here("rows")
+    assert done.code == 3
+    assert f"{path.name} is no file: remove it" in done.stdout + done.stderr
 
 
 def test_a_pipe_for_a_key_is_refused_by_its_name(console: Console) -> None:
