@@ -13,7 +13,7 @@ from ledger.daemon.admission import Batch, admit
 from ledger.daemon.commits import Answer, Committer, Outcome
 from ledger.daemon.inbox import Inbox, Taken, WaitsError
 from ledger.daemon.journal import Journal
-from ledger.daemon.protocol import BUSY, FaultError
+from ledger.daemon.protocol import BUSY, STOPPED, FaultError
 from ledger.daemon.rounds import Rounds
 from ledger.daemon.sockets import EVALUATOR
 from ledger.daemon.watch import PinWatch
@@ -109,8 +109,11 @@ class Tending:
         for name in self._inbox.waiting():
             try:
                 self._note_taken(await self._take(name))
-            except OSError as error:
-                # One that the disk will not give up holds up no others.
+            except (OSError, FaultError) as error:
+                if isinstance(error, FaultError) and error.code == STOPPED:
+                    raise
+                # One that the disk will not give up, or that nobody can judge at
+                # present, holds up no others.
                 trouble = f"{name!a}: {error}"
         return trouble
 

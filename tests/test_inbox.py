@@ -307,6 +307,33 @@ def test_a_daemon_takes_what_was_dropped_before_and_after_it_started(
     assert house.stop() == 0
 
 
+@pytest.mark.parametrize("error", ["CorruptLogError", "ValueError"])
+def test_a_file_that_a_daemon_cannot_judge_waits_and_holds_up_no_other(
+    house: House, error: str
+) -> None:
+    stumbles = (
+        "from ledger.writer import Writer; from ledger.errors import CorruptLogError; "
+        "stage = Writer.stage\n"
+        "def stumble(self, event):\n"
+        f"    if b'dispatch-0000001' in event.payload: raise {error}('unfit blob')\n"
+        "    return stage(self, event)\n"
+        "Writer.stage = stumble\n"
+    )
+    house.program = (*HURRIED[:2], stumbles + HURRIED[2])
+    drop(house, "a.jsonl", lines(*house.shop.sealable(1)))
+    drop(house, "b.jsonl", lines(*house.shop.sealable(2)))
+    house.start()
+    until(lambda: contents(house, "done") == ["b.jsonl"])
+    with house.talk() as talk:
+        assert "a.jsonl" in str(talk.ask("status")["inbox"]["trouble"])
+    assert house.stop() == 0
+    house.program = HURRIED
+    house.start()
+    until(lambda: contents(house, "done") == ["a.jsonl", "b.jsonl"])
+    with house.talk() as talk:
+        until(lambda: talk.ask("status")["inbox"]["trouble"] is None)
+
+
 def test_a_daemon_refuses_a_pipe_and_goes_on(house: House) -> None:
     house.start()
     os.mkfifo(house.inbox / "pipe.jsonl")
