@@ -56,9 +56,11 @@ class Space:
     def require_for_tables(self) -> None:
         """Raise `FaultError` (`disk-low`) where the tables that rows are of have no room.
 
-        Caught up with the log, they are at most as large.
+        Caught up with the log, they are at most as large, and some of that may lie in
+        the write-ahead log alone.
         """
-        self._take(max(0, _size(self._log) - _size(self._tables)))
+        log_bytes = _size(self._log) + _size(self._wal)
+        self._take(max(0, log_bytes - _size(self._tables)))
 
     def _take(self, cost: int) -> None:
         self._left -= cost

@@ -153,3 +153,19 @@ def test_tables_that_agents_ask_for_take_nothing_of_the_reserve(
     (tmp_path / "projections.db").write_bytes(bytes(MIB))
     disk.space.look()
     disk.space.require_for_tables()
+
+
+def test_tables_of_what_is_in_the_write_ahead_log_alone_take_nothing_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.db").write_bytes(bytes(4096))
+    (tmp_path / "log.db-wal").write_bytes(bytes(5 * MIB))
+    # As much is kept for the log, into which that is still to be moved.
+    needed = 64 * MIB + 5 * MIB + 5 * MIB + 4096
+    disk = Disk(monkeypatch, total=800 * MIB, free=needed, folder=tmp_path)
+    disk.space.require_for_tables()
+    disk.free -= 1024
+    disk.space.look()
+    with pytest.raises(FaultError) as refused:
+        disk.space.require_for_tables()
+    assert refused.value.data["code"] == "disk-low"
