@@ -110,11 +110,12 @@ def run(
     journal = Journal(stream, clock())
     try:
         code = serve(folder, log_key, around, journal)
-    except LedgerError as error:
+    except (LedgerError, OSError) as found:
+        error = failure.of_system(found) if isinstance(found, OSError) else found
         journal.alarm("failed", **failure.described(error))
         if stream is sys.stderr and not sys.stderr.isatty():
             # Who reads the journal there expects objects alone.
-            raise typer.Exit(failure.exit_code(error)) from error
+            raise typer.Exit(failure.exit_code(error)) from found
         raise
     if code:
         raise typer.Exit(code)

@@ -452,6 +452,18 @@ def test_what_no_daemon_can_serve_by_ends_it_with_a_sentence(
     assert "chmod" not in line
 
 
+def test_what_the_system_refuses_ends_it_with_a_sentence_in_its_journal(
+    ledger: Served,
+) -> None:
+    ledger.folder.index.unlink(missing_ok=True)
+    ledger.folder.index.mkdir()
+    done = ledger.command("daemon", "run")
+    assert done.returncode == 2, done.stderr
+    last = [json.loads(line) for line in done.stderr.splitlines()][-1]
+    assert (last["event"], last["code"]) == ("failed", "usage")
+    assert f"{ledger.folder.index}: Is a directory" in last["message"]
+
+
 def test_a_fault_before_anybody_is_served_ends_the_daemon_and_frees_the_lock(
     ledger: Served,
 ) -> None:
