@@ -165,8 +165,7 @@ class Committer:
         self.events_waiting = self.bytes_waiting = self.jobs_waiting = 0
         self.lines_to_write = self.bytes_to_write = 0
         self._group_seconds = 0.0
-        # Why another program's hold on log.db lets nothing of this group in.
-        self._held: RefusedError | None = None
+        self._held: RefusedError | None = None  # while another program has log.db
         self.counts = Counts()
         self.standing = _standing(writer, note)
 
@@ -238,9 +237,12 @@ class Committer:
     def _run(self) -> None:
         while group := self._groups.take():
             began = monotonic_seconds()
-            self._held = None
             try:
                 answers = self._settle(group)
+                if self._held is not None:  # All that waited meanwhile hears it too.
+                    group += (more := self._groups.rest())
+                    answers += self._settle(more)
+                    self._held = None
             except Exception as error:  # noqa: BLE001 - whatever it is, the log decides what is true
                 self._stop(group, error)
                 return
@@ -323,8 +325,8 @@ class Committer:
         except UncheckableError as error:
             return RefusedError("uncheckable", str(error))
         except UsageError as error:
-            # Another program has log.db: nothing was decided about the event. That was
-            # waited for some seconds, and is not once more for each of the others.
+            # Another program has log.db: nothing was decided about the event. It was
+            # waited for some seconds, and is not again for each of the others.
             self._held = RefusedError("busy", str(error))
         return self._held
 

@@ -274,7 +274,7 @@ def test_what_waits_behind_a_batch_hears_too_that_the_writer_is_dead(
 
 
 @pytest.mark.parametrize("is_atomic", [False, True])
-def test_another_program_that_holds_the_log_is_waited_for_once_in_a_group(
+def test_another_program_that_holds_the_log_is_waited_for_once_by_all_who_wait(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, *, is_atomic: bool
 ) -> None:
     tries = 0
@@ -288,7 +288,7 @@ def test_another_program_that_holds_the_log_is_waited_for_once_in_a_group(
     with monkeypatch.context() as holds:
         holds.setattr(bench.writer, "stage", held)
         many = bench.ask(*events)
-        more = [bench.ask(each, atomic=is_atomic) for each in events]
+        more = [bench.ask(each, atomic=is_atomic, whose="a") for each in events]
         bench.committer.start()
         answers = bench.settle()
     assert tries == 1
