@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -21,6 +21,7 @@ from ledger.merkle import Tree
 from ledger.unit import Unit
 
 _NOTES = logging.getLogger(__name__)
+T = TypeVar("T")
 CACHED_MAX = 50_000
 # Changes that are written together: a transaction of its own for each commit of the
 # log would double what that costs, and a replay finds them again.
@@ -102,13 +103,21 @@ def _contents(database: apsw.Connection) -> Iterator[tuple[object, ...]]:
         yield from ((table, *row) for row in rows)
 
 
-def _says(database: apsw.Connection, table: str, content: dict[str, Any]) -> bool:
+def _says(
+    database: apsw.Connection,
+    table: str,
+    content: dict[str, T],
+    spelled: Callable[[T], object],
+) -> bool:
     """Tell whether a table has exactly these keys and what belongs to each."""
+    left = dict(content)
     # All columns: somebody else's tables may have more, or in another order.
-    sql = f"SELECT * FROM {table} LIMIT ?"  # noqa: S608 - ours
-    rows: list[Any] = database.execute(sql, (len(content) + 1,)).fetchall()
-    is_of_pairs = not rows or len(rows[0]) == 2  # noqa: PLR2004 - a key and a value
-    return is_of_pairs and len(rows) == len(content) and dict(rows) == content
+    rows: Any = database.execute(f"SELECT * FROM {table}")  # noqa: S608 - ours
+    for row in rows:
+        value = left.pop(row[0], None)
+        if value is None or row != (row[0], spelled(value)):
+            return False
+    return not left
 
 
 def _told(mine: tuple[object, ...] | None, theirs: tuple[object, ...] | None) -> str:
@@ -186,12 +195,10 @@ class Index:
 
     def _is_kept_in(self, other: apsw.Connection) -> bool:
         """Tell whether a file says exactly what this index has in memory."""
-        changed = self._changed()
-        units = dict(zip(changed, map(_ENCODER.encode, changed.values()), strict=True))
         frozen = [(seq,) for seq in self._frozen_new]
         return (
-            _says(other, "units", units)
-            and _says(other, "asked", self._asked_new)
+            _says(other, "units", self._changed(), _ENCODER.encode)
+            and _says(other, "asked", self._asked_new, str)
             and other.execute("SELECT * FROM frozen ORDER BY 1").fetchall() == frozen
         )
 

@@ -28,7 +28,7 @@ from ledger.state import Blobs
 READ = 1_000
 # Held, so that the pass over them is long: it finds its own things cold when it begins.
 # And looked at at once, so that it finds hot what it has just made.
-HELD, HELD_BYTES, NEAR = 16_000, 16 * 1024 * 1024, 64
+HELD, HELD_BYTES, NEAR = 8_000, 16 * 1024 * 1024, 64
 # Called with what is being done, how far it is, and how far it will go.
 Progress = Callable[[str, int, int], None]
 
