@@ -55,7 +55,9 @@ def place_of(
     if unit is None or not unit.is_asked(state.lost):
         _require_may_open(state, frozen, question, actual_hash=actual, role=role)
     if unit is None:
-        fresh = Unit(name=name, suite=suite, template=template.id, asked=[asked])
+        # The suite's own words, which are in memory once, and not each event's.
+        own = frozen.manifest.suite
+        fresh = Unit(name=name, suite=own, template=template.id, asked=[asked])
         return Place(fresh, actual, is_new=True)
     return Place(unit, actual, is_new=True, brought=brought)
 

@@ -9,6 +9,7 @@ what follows it may rest on it.
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
 
 from ledger import codec
@@ -28,6 +29,12 @@ from ledger.state import Blobs, State
 _INSTANT = b"0000-00-00T00:00:00.000000Z"
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
+
+
+@lru_cache(maxsize=256)
+def _shared(key: bytes) -> bytes:
+    """Return one object for equal keys: units keep them, and new memory costs time."""
+    return key
 
 
 class Faults:
@@ -117,7 +124,8 @@ class EntryPass:
         )
         if not is_sound:
             return None
-        return list(map(Recorded, seqs, times, authors, map(bytes.hex, ids), events))
+        keys = map(_shared, authors)
+        return list(map(Recorded, seqs, times, keys, map(bytes.hex, ids), events))
 
     def stop(self, error: CorruptLogError) -> None:
         """Note that nothing more can be read of the log."""
