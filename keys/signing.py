@@ -25,6 +25,7 @@ _NAME = re.compile(r"[!-*,-~]{1,128}")
 PRIVATE = "PRIVATE+KEY+"
 # Deriving a key pair costs as much as signing: it is done once a key.
 _pair = lru_cache(maxsize=64)(bindings.crypto_sign_seed_keypair)
+# The raw binding: nacl's own function copies the message out, which nobody here wants.
 _OPEN, _NULL = _sodium.lib.crypto_sign_open, _sodium.ffi.NULL
 _DSSE_HEAD = f"DSSEv1 {len(EVENT_TYPE)} {EVENT_TYPE} ".encode()
 
@@ -106,20 +107,20 @@ def verifies(message: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether `signature` over `message` is by `public`, as libsodium judges."""
     if len(signature) != SIGNATURE_BYTES or len(public) != PUBLIC_BYTES:
         return False
-    return _opens(signature + message, public)
+    signed = signature + message
+    return bool(_OPEN(_NULL, _NULL, signed, len(signed), public) == 0)
 
 
 def payload_verifies(payload: bytes, signature: bytes, public: bytes) -> bool:
     """Tell whether an entry's signature covers exactly these payload bytes."""
-    if len(signature) != SIGNATURE_BYTES or len(public) != PUBLIC_BYTES:
-        return False
-    return _opens(b"%b%b%d %b" % (signature, _DSSE_HEAD, len(payload), payload), public)
+    return payloads_verify((payload,), (signature,), (public,))[0]
 
 
 def payloads_verify(
     payloads: Sequence[bytes], signatures: Sequence[bytes], publics: Sequence[bytes]
 ) -> list[bool]:
-    """Tell the same of many entries: without a call for each, in less time."""
+    """Tell of each of many entries whether its signature covers exactly its payload."""
+    # Without a call for each: that takes less time.
     return [
         len(signature) == SIGNATURE_BYTES
         and len(public) == PUBLIC_BYTES
@@ -135,12 +136,6 @@ def payloads_verify(
             payloads, signatures, publics, strict=True
         )
     ]
-
-
-def _opens(signed: bytes, public: bytes) -> bool:
-    # The raw binding: nacl's own function copies the message out, which nobody
-    # here wants, and that costs a tenth of the time of a signature.
-    return bool(_OPEN(_NULL, _NULL, signed, len(signed), public) == 0)
 
 
 @lru_cache(maxsize=256)

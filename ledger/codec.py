@@ -72,14 +72,14 @@ def decode(payload: bytes) -> LedgerEvent:
 
 
 def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
-    """Return the events that these exact bytes spell; raise as `decode` does.
+    """Return the events that these exact bytes spell; raise where `decode` does.
 
     Takes two thirds of the time that one by one takes.
     """
     try:
         events = list(map(_DECODER.decode, payloads))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return list(map(decode, payloads))
+        events = []
     is_spelled = list(map(encode, events)) == list(payloads)
     if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))

@@ -87,14 +87,8 @@ def entry_bytes(
     payload: bytes,
 ) -> bytes:
     """Return an entry's bytes from its stored columns."""
-    return _lines(b"", received_at, author_key, signature, payload)
-
-
-def _lines(
-    before: bytes, received_at: str, author_key: bytes, signature: bytes, payload: bytes
-) -> bytes:
     return _LINES % (
-        before,
+        b"",
         received_at.encode(),
         _hex_line(author_key),
         b2a_base64(signature, newline=False),
@@ -105,13 +99,6 @@ def _lines(
 @lru_cache(maxsize=256)
 def _hex_line(key: bytes) -> bytes:
     return key.hex().encode()
-
-
-def leaf_of(
-    received_at: str, author_key: bytes, signature: bytes, payload: bytes
-) -> bytes:
-    """Return the leaf of an entry from its stored columns."""
-    return sha256(_lines(b"\x00", received_at, author_key, signature, payload)).digest()
 
 
 def leaves_of(

@@ -21,7 +21,7 @@ from ledger.checkpoint import Checkpoint, parse_checkpoint, sign_checkpoint, spl
 from ledger.clock import instant_text_micros, parse_instant
 from ledger.clock_watch import ClockWatch
 from ledger.collecting import uncollected
-from ledger.entry import Recorded, leaf_of
+from ledger.entry import Recorded, entry_bytes, leaf_hash
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.events import LedgerEvent, SuiteFrozen
 from ledger.index import Index
@@ -357,13 +357,14 @@ def _stopped(error: OSError) -> WriterStoppedError:
 def _row(recorded: Recorded, submission: Submission, digest: bytes) -> Row:
     received_at = instant_text_micros(recorded.received_at)
     author, signature = submission.author_key, submission.signature
+    content = entry_bytes(received_at, author, signature, submission.payload)
     return Row(
         seq=recorded.seq,
         received_at=received_at,
         author=author,
         sig=signature,
         payload=submission.payload,
-        leaf=leaf_of(received_at, author, signature, submission.payload),
+        leaf=leaf_hash(content),
         event_id=digest,
     )
 

@@ -43,7 +43,8 @@ _AROUND = (
 )
 # SQLite's check looks each entry up by its event id, anywhere among the pages. Who then
 # reads them in order comes to no page twice, and a core's own cache has better uses.
-_CHECK_CACHE, _READ_CACHE = (f"PRAGMA cache_size = -{kib}" for kib in (16_384, 256))
+_CHECK_CACHE = "PRAGMA cache_size = -16384"
+_READ_CACHE = "PRAGMA cache_size = -256"
 _TABLES = tuple(sql for sql in SCHEMA if sql.startswith("CREATE TABLE"))
 
 

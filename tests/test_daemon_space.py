@@ -40,6 +40,15 @@ class Disk:
             lambda: self.waiting,
         )
 
+    def has_just_room_for_tables(self) -> None:
+        """Require it of a disk that with a KiB less it has none."""
+        self.space.require_for_tables()
+        self.free -= 1024
+        self.space.look()
+        with pytest.raises(FaultError) as refused:
+            self.space.require_for_tables()
+        assert refused.value.data["code"] == "disk-low"
+
     def _found(self, _: Any) -> Any:
         self.looks += 1
         return SimpleNamespace(
@@ -143,12 +152,7 @@ def test_tables_that_agents_ask_for_take_nothing_of_the_reserve(
 ) -> None:
     (tmp_path / "log.db").write_bytes(bytes(5 * MIB))
     disk = Disk(monkeypatch, total=800 * MIB, free=64 * MIB + 5 * MIB, folder=tmp_path)
-    disk.space.require_for_tables()
-    disk.free -= 1024
-    disk.space.look()
-    with pytest.raises(FaultError) as refused:
-        disk.space.require_for_tables()
-    assert refused.value.data["code"] == "disk-low"
+    disk.has_just_room_for_tables()
     # Those that are there already grow by less.
     (tmp_path / "projections.db").write_bytes(bytes(MIB))
     disk.space.look()
@@ -163,9 +167,4 @@ def test_tables_of_what_is_in_the_write_ahead_log_alone_take_nothing_either(
     # As much is kept for the log, into which that is still to be moved.
     needed = 64 * MIB + 5 * MIB + 5 * MIB + 4096
     disk = Disk(monkeypatch, total=800 * MIB, free=needed, folder=tmp_path)
-    disk.space.require_for_tables()
-    disk.free -= 1024
-    disk.space.look()
-    with pytest.raises(FaultError) as refused:
-        disk.space.require_for_tables()
-    assert refused.value.data["code"] == "disk-low"
+    disk.has_just_room_for_tables()
