@@ -205,8 +205,13 @@ class Served:
         return Talk(self.socket(side))
 
     def notes(self) -> list[dict[str, Any]]:
-        """Return the journal: each of its lines is an object."""
-        return [json.loads(line) for line in self.journal.read_bytes().splitlines()]
+        """Return the journal so far: each of its lines is an object."""
+        whole, _, _ = self.journal.read_bytes().rpartition(b"\n")
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def noted(self, what: str) -> list[dict[str, Any]]:
+        """Return what the journal says so far of one kind of event."""
+        return [note for note in self.notes() if note["event"] == what]
 
     def command(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command of the command line on this ledger."""

@@ -208,8 +208,7 @@ def test_of_two_daemons_that_are_started_at_once_one_serves(ledger: Served) -> N
         [ledger.process] = [each for each in rivals if each.poll() is None]
         assert {each.returncode for each in rivals} == {2, None}
         ledger.kill()
-    refused = [note for note in ledger.notes() if note["event"] == "failed"]
-    assert {note["code"] for note in refused} == {"usage"}
+    assert {note["code"] for note in ledger.noted("failed")} == {"usage"}
 
 
 def test_a_journal_of_its_own_leaves_stderr_to_people(daemon: Served) -> None:
@@ -488,7 +487,7 @@ def test_each_line_of_the_journal_is_json_and_none_holds_a_key(daemon: Served) -
         talk.ask("append", events=[{"payload": daemon.shop.log_key.line()}])
         talk.call("append", events=[], key=daemon.shop.log_key.line())
     daemon.stop()
-    connected = [note for note in daemon.notes() if note["event"] == "connected"]
+    connected = daemon.noted("connected")
     assert {note["uid"] for note in connected} == {os.getuid()}
     assert os.getpid() in {note["pid"] for note in connected}
     text = daemon.journal.read_text()
@@ -528,7 +527,7 @@ def test_a_disk_that_takes_no_more_ends_it_and_what_was_told_is_there(
         assert talk.read() is None
         assert other.read() is None
     assert daemon.process.wait(SECONDS) == 1
-    assert "writer-stopped" in {note["event"] for note in daemon.notes()}
+    assert daemon.noted("writer-stopped")
     assert not any(daemon.socket(side).exists() for side in SIDES)
     daemon.start()
     in_log = [each["event_id"] for each in daemon.log()]
@@ -597,7 +596,7 @@ def test_an_idle_client_is_dropped_and_one_that_works_is_not(ledger: Served) -> 
         dropped: list[object] = []
         while len(dropped) < 2:
             busy.ask("ping")
-            dropped = [note for note in ledger.notes() if note["event"] == "dropped"]
+            dropped = ledger.noted("dropped")
         assert busy.ask("ping")
     assert (idle.read(), half.read()) == (None, None)
     idle.close()
@@ -622,9 +621,7 @@ def test_a_client_that_takes_no_answers_is_dropped(ledger: Served) -> None:
             return not other.ask("ping")
 
         until(is_dropped)
-    assert {"slow"} == {
-        note["reason"] for note in ledger.notes() if note["event"] == "dropped"
-    }
+    assert {note["reason"] for note in ledger.noted("dropped")} == {"slow"}
     slow.close()
 
 

@@ -155,7 +155,7 @@ def test_a_supervisor_that_does_not_listen_costs_nothing(ledger: Served) -> None
     ledger.environment["NOTIFY_SOCKET"] = f"{ledger.home}/nobody"
     ledger.start()
     assert ledger.stop() == 0
-    assert "notify-failed" in {note["event"] for note in ledger.notes()}
+    assert ledger.noted("notify-failed")
 
 
 def test_a_watchdog_of_another_process_is_not_fed() -> None:

@@ -272,8 +272,7 @@ def test_a_hook_waits_too(crowd: Crowd) -> None:
 
 def refused(crowd: Crowd) -> set[int]:
     """Return the processes that were not let in."""
-    notes = crowd.served.notes()
-    return {each["pid"] for each in notes if each["event"] == "refused"}
+    return {each["pid"] for each in crowd.served.noted("refused")}
 
 
 def test_a_client_gives_up_in_its_time_and_says_why(crowd: Crowd) -> None:

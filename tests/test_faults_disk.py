@@ -91,7 +91,7 @@ def test_a_disk_that_fills_up_stops_the_daemon_and_room_lets_the_next_go_on(
         first = talk.append(*ledger.shop.sealable(9_999))["receipts"]
         ballast = fill(disk)
         told = until_stopped(ledger, talk)
-    [reason] = [n["reason"] for n in ledger.notes() if n["event"] == "writer-stopped"]
+    [reason] = [note["reason"] for note in ledger.noted("writer-stopped")]
     assert f"free space on the disk of {ledger.folder.path}/" in reason
     assert reason.endswith(", then start")
     # A full disk is still read, and what is acknowledged is all there.

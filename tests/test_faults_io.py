@@ -141,8 +141,7 @@ def test_a_daemon_whose_commit_fails_tells_everybody_and_ends(inject: str) -> No
                 assert remedy in answer["error"]["message"]
                 assert daemon.process.wait(SECONDS) == 1
             assert agent.read() is None
-        noted = {note["event"]: note for note in daemon.notes()}
-        assert noted["writer-stopped"]["level"] == "error"
+        assert daemon.noted("writer-stopped")[0]["level"] == "error"
         daemon.start()
         with daemon.talk() as talk:
             told += talk.append(*events)["receipts"]

@@ -186,7 +186,7 @@ def test_the_agent_seals_a_forecast(apart: Apart) -> None:
     line = request(sealed)
     found = apart.attempt("send", apart.socket(AGENT), line)["done"]
     assert found["result"]["receipts"][0]["seq"] == 3
-    connected = [note for note in apart.notes() if note["event"] == "connected"]
+    connected = apart.noted("connected")
     assert connected[-1]["uid"] == AGENTS
 
 

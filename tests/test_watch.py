@@ -408,9 +408,8 @@ def test_forecasts_stop_while_a_pinned_file_is_another(house: House) -> None:
     path.write_bytes(SOUND)
     until(lambda: not house.changed())
     assert house.sent(*second) == [None, None]
-    noted = [each["event"] for each in house.notes()]
-    assert noted.count("pinned-file-changed") == 2
-    assert noted.count("pinned-file-restored") == 1
+    until(lambda: house.noted("pinned-file-restored"))
+    assert len(house.noted("pinned-file-changed")) == 2
     assert house.stop() == 0
 
 
@@ -498,7 +497,7 @@ def test_a_name_that_is_no_text_switches_no_watching_off(house: House) -> None:
     until(lambda: trouble() is None)
     path.write_bytes(SOUND)
     until(lambda: not house.changed())
-    noted = [each["event"] for each in house.notes()]
-    assert noted.count("watch-failed") == noted.count("watch-restored") == 1
-    assert "fault" not in noted
+    until(lambda: house.noted("watch-restored"))
     assert house.stop() == 0
+    assert len(house.noted("watch-failed")) == len(house.noted("watch-restored")) == 1
+    assert not house.noted("fault")
