@@ -3,6 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class Tending:
         self._committer = committer
         self._journal = journal
         self._tasks: list[asyncio.Task[None]] = []
+        self._taker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="inbox")
         self._drops = Rounds("the inbox is", self._inbox.places, journal)
         self._changes = Rounds("pinned files are", self._pinned_in, journal)
         self._trouble: str | None = None
@@ -57,6 +59,7 @@ class Tending:
         for each in self._tasks:
             each.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._taker.shutdown(wait=False)
 
     def described(self) -> dict[str, Any]:
         """Return what `status` says of the inbox and of pinned files."""
@@ -121,15 +124,17 @@ class Tending:
         """Take a file, its events in their turn among those of clients."""
         taking = self._inbox.take(name)
         step = partial(next, taking)
+        in_thread = asyncio.get_running_loop().run_in_executor
         try:
             while True:
-                found = await asyncio.to_thread(self._stepped, step)
+                found = await in_thread(self._taker, self._stepped, step)
                 if isinstance(found, Taken):
                     return found
                 outcomes = await settled(self._committer, found)
                 step = partial(taking.send, outcomes)
         finally:
-            taking.close()
+            # In its turn: a stop waits for no step, and the thread may be in one.
+            self._taker.submit(taking.close)
 
     def _stepped(self, step: Callable[[], list[msgspec.Raw]]) -> Batch | Taken:
         """Read the next events of a file and check their signatures, in a thread."""

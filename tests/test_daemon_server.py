@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -593,7 +594,7 @@ def test_an_idle_client_is_dropped_and_one_that_works_is_not(ledger: Served) -> 
     idle, half = ledger.talk(), ledger.talk()
     half.send(b'{"jsonrpc":')
     with ledger.talk() as busy:
-        dropped: list[object] = []
+        dropped: list[dict[str, Any]] = []
         while len(dropped) < 2:
             busy.ask("ping")
             dropped = ledger.noted("dropped")

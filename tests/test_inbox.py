@@ -332,6 +332,29 @@ def test_a_file_that_a_daemon_cannot_judge_waits_and_holds_up_no_other(
         until(lambda: talk.ask("status")["inbox"]["trouble"] is None)
 
 
+def test_a_stop_while_a_file_is_read_is_no_fault_and_the_next_takes_it(
+    house: House,
+) -> None:
+    slows = (
+        "import os, time; from ledger.daemon import inbox; opened = inbox._opened\n"
+        "def slow(path):\n"
+        "    os.mkdir(f'{path.parent.parent}/observed/read')\n"
+        "    time.sleep(1)\n"
+        "    return opened(path)\n"
+        "inbox._opened = slow\n"
+    )
+    house.program = (*HURRIED[:2], slows + HURRIED[2])
+    drop(house, "slow.jsonl", lines(*house.shop.sealable(1)))
+    house.start()
+    until(lambda: contents(house, "observed") == ["read"])
+    assert house.stop() == 0
+    assert not house.noted("fault")
+    assert contents(house, "taking") == ["slow.jsonl"]
+    house.program = HURRIED
+    house.start()
+    until(lambda: contents(house, "done") == ["slow.jsonl"])
+
+
 def test_a_daemon_refuses_a_pipe_and_goes_on(house: House) -> None:
     house.start()
     os.mkfifo(house.inbox / "pipe.jsonl")
