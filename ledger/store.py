@@ -279,7 +279,9 @@ class Store:
             remedy = f"free space on the disk of {self._database.filename}, then start"
         return WriterStoppedError(f"{what} ({error}): {remedy}")
 
-    def ask(self, query: str, values: Sequence[int] = ()) -> list[tuple[Any, ...]]:
+    def ask(
+        self, query: str, values: Sequence[int | bytes] = ()
+    ) -> list[tuple[Any, ...]]:
         """Return what a query finds: for an audit, which believes no column's type.
 
         Raises `CorruptLogError` where SQLite cannot read the file.

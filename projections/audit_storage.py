@@ -4,7 +4,8 @@ Columns are read as bytes, whatever is in them, and by position rather than by
 count, so that no gap, type or encoding can hide what stands behind it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import lt
 
 import msgspec
 
@@ -26,7 +27,7 @@ _SELECT = (
     "FROM entries WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?"
 )
 _COLUMNS = ("author", "sig", "payload", "leaf", "event_id")
-# integrity_check has seen the types, but not that text is text.
+# quick_check has seen the types, but not that text is text.
 _SOUND = _SELECT.format(", ".join(_COLUMNS))
 # A damaged page can answer text, or NULL where the schema has none.
 _UNSOUND = _SELECT.format(
@@ -41,11 +42,15 @@ _AROUND = (
     "UNION ALL SELECT 'witness', CAST(size AS INTEGER), x'', CAST(line AS BLOB) "
     "FROM cosignatures"
 )
-# SQLite's check looks each entry up by its event id, anywhere among the pages. Who then
-# reads them in order comes to no page twice, and a core's own cache has better uses.
-_CHECK_CACHE = "PRAGMA cache_size = -16384"
-_READ_CACHE = "PRAGMA cache_size = -256"
+# Who reads in order comes to no page twice, and a core's own cache has better uses.
+_CACHE = "PRAGMA cache_size = -256"
 _TABLES = tuple(sql for sql in SCHEMA if sql.startswith("CREATE TABLE"))
+_SMALL = ("checkpoints", "cosignatures", "head", "meta")
+_BY_ID = (
+    "SELECT event_id, seq FROM entries INDEXED BY sqlite_autoindex_entries_1 "
+    "WHERE event_id > ? AND +seq <= ? ORDER BY event_id LIMIT 1000"
+)
+_ID_BYTES = 32
 
 
 class StoredHead(msgspec.Struct, frozen=True):
@@ -66,23 +71,32 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_storage(store: Store) -> Check:
-    """Return whether the file is sound and its schema exactly the log's own."""
+    """Return whether the file is sound and its schema exactly the log's own.
+
+    That the index of event ids says what the entries say is left to
+    `Entries.check_ids`, once they were read: SQLite would look each of them up, which
+    takes three times as long, and a read from the disk for each where the log is large.
+    """
     try:
         problems = [*_unsound(store), *_strange(store)]
     except CorruptLogError as error:
         return is_false("storage", 0, error.reason)
     if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        return is_false("storage", len(_TABLES), problems[0] + more)
+        return _has(problems)
     return holds("storage", len(_TABLES), "integrity_check and schema")
+
+
+def _has(problems: Sequence[str]) -> Check:
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return is_false("storage", len(_TABLES), problems[0] + more)
 
 
 def _unsound(store: Store) -> Iterator[str]:
     """Yield what SQLite and the schema find wrong with the file itself."""
-    store.ask(_CHECK_CACHE)
-    for (text,) in store.ask("PRAGMA integrity_check(20)"):
-        if text != "ok":
-            yield f"integrity_check: {text}"
+    store.ask(_CACHE)
+    yield from _said(store, "quick_check(20)")
+    for table in _SMALL:
+        yield from _said(store, f"integrity_check({table})")
     found = store.ask("SELECT sql FROM sqlite_master WHERE sql NOTNULL")
     stored = {sql for (sql,) in found}
     for sql in SCHEMA:
@@ -94,6 +108,13 @@ def _unsound(store: Store) -> Iterator[str]:
     heads = [one for (one,) in store.ask("SELECT one FROM head ORDER BY one")]
     if heads not in ([], [1]):
         yield f"head has the rows {heads[:3]}, and one row numbered 1 is right"
+
+
+def _said(store: Store, check: str) -> Iterator[str]:
+    """Yield what one of SQLite's own checks complains of."""
+    for (text,) in store.ask(f"PRAGMA {check}"):
+        if text != "ok":
+            yield f"integrity_check: {text}"
 
 
 def _strange(store: Store) -> Iterator[str]:
@@ -143,9 +164,11 @@ class Entries:
 
     def __init__(self, store: Store, *, is_sound: bool) -> None:
         """Take a store; `is_sound` says that `check_storage` held."""
-        store.ask(_READ_CACHE)
+        store.ask(_CACHE)
         self._store = store
         self._query = _SOUND if is_sound else _UNSOUND
+        # The event ids of the entries from 0 on, as far as those follow each other.
+        self._ids = bytearray()
 
     def read(self, first: int, last: int, limit: int) -> list[RawEntry]:
         """Return at most `limit` entries of the positions from `first` to `last`."""
@@ -167,5 +190,41 @@ class Entries:
                 continue
             if not batch:
                 return
+            self._note_ids(batch)
             yield batch
             first = batch[-1][0] + 1
+
+    def _note_ids(self, batch: list[RawEntry]) -> None:
+        ids = [event_id for *_, event_id in batch]
+        is_next = len(self._ids) == _ID_BYTES * batch[0][0]
+        if is_next and set(map(len, ids)) == {_ID_BYTES}:
+            self._ids += b"".join(ids)
+
+    def check_ids(self, storage: Check, last: int | None) -> Check:
+        """Return a check of the file that held, with that of the index of event ids.
+
+        It is about all entries up to the position `last`, once `batches` yielded them.
+        """
+        if storage.ok is not True or self._is_indexed(-1 if last is None else last):
+            return storage
+        try:
+            # SQLite has the last word, and the words for what is wrong.
+            problems = list(_said(self._store, "integrity_check(entries)"))
+        except CorruptLogError as error:
+            return is_false("storage", 0, error.reason)
+        return _has(problems) if problems else storage
+
+    def _is_indexed(self, last: int) -> bool:
+        """Tell whether the index has each id once, in order, where its entry stands."""
+        ids, before, size = self._ids, b"", 0
+        try:
+            while rows := self._store.ask(_BY_ID, (before, last)):
+                named, seqs = zip(*rows, strict=True)
+                stored = [ids[_ID_BYTES * seq : _ID_BYTES * (seq + 1)] for seq in seqs]
+                if list(named) != stored or not all(map(lt, named, named[1:])):
+                    return False
+                before = named[-1]
+                size += len(rows)
+        except CorruptLogError:
+            return False
+        return size == last + 1 and len(ids) == _ID_BYTES * size
