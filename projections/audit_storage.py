@@ -191,8 +191,8 @@ class Entries:
             if not batch:
                 return
             self._note_ids(batch)
-            yield batch
             first = batch[-1][0] + 1
+            yield batch
 
     def _note_ids(self, batch: list[RawEntry]) -> None:
         ids = [event_id for *_, event_id in batch]
