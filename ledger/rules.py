@@ -45,8 +45,12 @@ def check(state: State, recorded: Recorded) -> Place | None:
         return None
     if event.ledger != state.ledger:
         raise _wrong_ledger(event, state.ledger)
-    role = _require_key(state.roster, recorded).role
-    _require_role(event, role)
+    member = state.roster.members.get(event.author)
+    if member is None or member.public != recorded.author_key:
+        raise _not_its_key(member, state.roster, event.author)
+    signers = _SIGNERS.get(type(event)) or _signers(event)
+    if member.role not in signers:
+        raise _wrong_role(event, member.role, signers)
     if event.created_at > recorded.received_at:
         _check_created(charter, recorded)
     match event:
@@ -55,7 +59,7 @@ def check(state: State, recorded: Recorded) -> Place | None:
         case ForecastUpdated():
             return check_update(state, recorded, event)
         case ResolutionRecorded():
-            return check_resolution(state, recorded, event, role)
+            return check_resolution(state, recorded, event, member.role)
         case SuiteFrozen():
             check_frozen(state, event, recorded.seq)
             return None
@@ -79,8 +83,10 @@ def _check_first(recorded: Recorded) -> None:
         msg = "a first charter has no compromised keys and continues nothing"
         raise RefusedError("charter-unfit", msg)
     roster = adopted(Roster(), manifest)
-    _require_key(roster, recorded)
-    if roster.members[event.author].role != "root":
+    member = roster.members.get(event.author)
+    if member is None or member.public != recorded.author_key:
+        raise _not_its_key(member, roster, event.author)
+    if member.role != "root":
         msg = f"{event.author} is no root of the charter that it signs"
         raise RefusedError("wrong-role", msg)
 
@@ -97,41 +103,43 @@ def _wrong_ledger(event: LedgerEvent, ledger: str | None) -> RefusedError:
     return RefusedError("wrong-ledger", msg)
 
 
-def _require_key(roster: Roster, recorded: Recorded) -> Member:
-    author = recorded.event.author
-    member = roster.members.get(author)
+def _not_its_key(member: Member | None, roster: Roster, author: str) -> RefusedError:
     if member is None:
         known = ", ".join(sorted(roster.members))
         msg = f"the charter lists no {author!r}; it lists {known}"
-        raise RefusedError("unknown-author", msg)
-    if member.public != recorded.author_key:
-        msg = f"the signature is not by the key that the charter gives {author}"
-        raise RefusedError("bad-signature", msg)
-    return member
+        return RefusedError("unknown-author", msg)
+    msg = f"the signature is not by the key that the charter gives {author}"
+    return RefusedError("bad-signature", msg)
 
 
-_FORECASTS: tuple[Role, ...] = ("forecaster",)
+# Whose role signs which event; of the others it depends on what they say.
+_SIGNERS: dict[type[LedgerEvent], tuple[Role, ...]] = {
+    ForecastSealed: ("forecaster",),
+    ForecastUpdated: ("forecaster",),
+}
 _RESOLVES: tuple[Role, ...] = ("resolver",)
 _FREEZES: tuple[Role, ...] = ("evaluator",)
 _FREEZES_CHARTER: tuple[Role, ...] = ("root",)
 _OPENS: tuple[Role, ...] = ("issuer", "resolver")
 
 
-def _require_role(event: LedgerEvent, role: Role) -> None:
-    needed = _FORECASTS
+def _signers(event: LedgerEvent) -> tuple[Role, ...]:
     if isinstance(event, ResolutionRecorded):
-        needed = _OPENS if event.status == "PENDING" else _RESOLVES
-    elif isinstance(event, SuiteFrozen):
-        of_charter = isinstance(event.manifest, CharterManifest)
-        needed = _FREEZES_CHARTER if of_charter else _FREEZES
-    if role not in needed:
-        what = type(event).__name__
-        if isinstance(event, ResolutionRecorded):
-            what = f"{what} with status {event.status}"
-        msg = (
-            f"{event.author} is {role}, and a {what} is signed by {' or '.join(needed)}"
-        )
-        raise RefusedError("wrong-role", msg)
+        return _OPENS if event.status == "PENDING" else _RESOLVES
+    of_charter = isinstance(event, SuiteFrozen) and isinstance(
+        event.manifest, CharterManifest
+    )
+    return _FREEZES_CHARTER if of_charter else _FREEZES
+
+
+def _wrong_role(
+    event: LedgerEvent, role: Role, signers: tuple[Role, ...]
+) -> RefusedError:
+    what = type(event).__name__
+    if isinstance(event, ResolutionRecorded):
+        what = f"{what} with status {event.status}"
+    msg = f"{event.author} is {role}, and a {what} is signed by {' or '.join(signers)}"
+    return RefusedError("wrong-role", msg)
 
 
 def _check_created(charter: CharterManifest, recorded: Recorded) -> None:

@@ -14,12 +14,14 @@ from ledger.unit import Asked, Chain, Link, Place, Unit
 
 def check_seal(state: State, recorded: Recorded, event: ForecastSealed) -> Place:
     """Refuse a first vector that its suite, question or answers do not allow."""
-    frozen = require_suite(state, event.suite)
+    frozen = state.suites.get(event.suite) or require_suite(state, event.suite)
     _check_competitor(frozen, event)
     question = event.question
-    place = place_of(state, frozen, recorded, event, "forecaster")
-    answers = place.unit.known_as(place.question_hash, state.lost).answers
-    if question is not None:
+    if question is None:
+        place = place_by_hash(state, event.suite, event.question_hash)
+        answers = place.unit.known_as(place.question_hash, state.lost).answers
+    else:
+        place = place_of(state, frozen, recorded, event, question, role="forecaster")
         answers = frozen.templates[question.template].answers or question.answers
     _check_vector(frozen, event, answers)
     return place
@@ -27,7 +29,7 @@ def check_seal(state: State, recorded: Recorded, event: ForecastSealed) -> Place
 
 def check_update(state: State, recorded: Recorded, event: ForecastUpdated) -> Place:
     """Refuse an update that does not attach to the end of its own chain."""
-    frozen = require_suite(state, event.suite)
+    frozen = state.suites.get(event.suite) or require_suite(state, event.suite)
     _check_competitor(frozen, event)
     place = place_by_hash(state, event.suite, event.question_hash)
     unit = place.unit

@@ -28,17 +28,16 @@ def place_of(
     frozen: FrozenSuite,
     recorded: Recorded,
     event: ForecastSealed | ResolutionRecorded,
+    question: Question,
+    *,
     role: Role,
 ) -> Place:
-    """Return the unit that an event is about, a new one where the event opens it.
+    """Return the unit of a question that an event brings, a new one where it opens it.
 
-    Refuses a question that is unknown, outside its template's bounds, or brought
-    by someone who may not bring it.
+    Refuses a question that is outside its template's bounds, or brought by someone
+    who may not bring it.
     """
-    suite, question = event.suite, event.question
-    if question is None:
-        return place_by_hash(state, suite, event.question_hash)
-    actual = question_hash(question)
+    suite, actual = event.suite, question_hash(question)
     if event.question_hash not in {None, actual}:
         msg = f"question_hash is {event.question_hash}, and the question's hash is {actual}"
         raise RefusedError("question-hash-wrong", msg)

@@ -7,7 +7,7 @@ from ledger.entry import Recorded
 from ledger.errors import RefusedError
 from ledger.events import ResolutionRecorded
 from ledger.keys.roster import Role
-from ledger.rules_question import place_of, require_suite
+from ledger.rules_question import place_by_hash, place_of, require_suite
 from ledger.state import State
 from ledger.unit import Place, Record
 
@@ -18,12 +18,16 @@ def check_resolution(
     state: State, recorded: Recorded, event: ResolutionRecorded, role: Role
 ) -> Place:
     """Refuse a record without authority, predecessor, reason or valid outcome."""
-    frozen = require_suite(state, event.suite)
+    frozen = state.suites.get(event.suite) or require_suite(state, event.suite)
     if role == "resolver" and event.author not in frozen.manifest.resolvers:
         allowed = ", ".join(frozen.manifest.resolvers)
         msg = f"{event.author} is no resolver of {event.suite}; its resolvers are {allowed}"
         raise RefusedError("not-a-resolver", msg)
-    place = place_of(state, frozen, recorded, event, role)
+    question = event.question
+    if question is None:
+        place = place_by_hash(state, event.suite, event.question_hash)
+    else:
+        place = place_of(state, frozen, recorded, event, question, role=role)
     answers = place.unit.question(state.lost).answers
     _check_content(event, answers, recorded.received_at)
     for name in event.values:

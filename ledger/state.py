@@ -89,11 +89,11 @@ class State:
     def apply(self, recorded: Recorded, place: Place | None) -> None:
         """Take one event that the rules have let in, where they placed it."""
         event = recorded.event
-        if isinstance(event, SuiteFrozen):
+        if place is None:
+            assert isinstance(event, SuiteFrozen)
             self.apply_frozen(recorded.seq, recorded.event_id, event)
             self.units.put_frozen(recorded.seq)
             return
-        assert place is not None
         unit = place.unit
         if place.is_new:
             self.units.put_question(unit, place.question_hash)
@@ -102,6 +102,7 @@ class State:
         if isinstance(event, ResolutionRecorded):
             _apply_resolution(unit, recorded, event)
         else:
+            assert not isinstance(event, SuiteFrozen)
             _apply_forecast(unit, recorded, event)
         self.units.put(unit)
 

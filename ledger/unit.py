@@ -65,10 +65,11 @@ class Chain(msgspec.Struct, array_like=True, gc=False):
         sealed after it are duplicates, and every update is a vector of the chain.
         """
         begun = self.seals[0]
-        for each in self.seals:
-            if not is_void(lost, each.key, each.seq):
-                begun = each
-                break
+        if lost:
+            sound = (
+                each for each in self.seals if not is_void(lost, each.key, each.seq)
+            )
+            begun = next(sound, begun)
         update = self.update
         return begun if update is None or update.seq < begun.seq else update
 
@@ -133,7 +134,7 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Where only such keys did, it is the first of theirs, until somebody else asks.
         """
-        if lost:
+        if lost and len(self.asked) > 1:
             for each in self.asked:
                 if not is_void(lost, each.key, each.seq):
                     return each
@@ -149,10 +150,11 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
         Otherwise the canonical one: it does not matter what other versions say.
         """
-        if len(self.asked) > 1:
-            for each in self.asked:
-                if each.question_hash == question_hash:
-                    return each
+        if len(self.asked) == 1:
+            return self.asked[0]
+        for each in self.asked:
+            if each.question_hash == question_hash:
+                return each
         return self.question(lost)
 
     def ask(self, asked: Asked) -> None:
@@ -177,6 +179,9 @@ class Unit(msgspec.Struct, array_like=True, gc=False):
 
     def _decides(self, record: Record, lost: Lost) -> bool:
         """Tell whether a record is no thief's, and of an answer of the question."""
+        # While no key is lost, all that was let in decides.
+        if not lost:
+            return True
         if is_void(lost, record.key, record.seq):
             return False
         return record.outcome is None or record.outcome in self.question(lost).answers
