@@ -20,14 +20,15 @@ from ledger.projections.columns import (
     instants_us,
     integers,
 )
-from ledger.projections.grouping import (
-    FORECAST_FACTS,
-    RECORD_FACTS,
-    Facts,
-    Group,
-)
+from ledger.projections.grouping import E, Group, Said
 from ledger.projections.openings import canonical
-from ledger.projections.payloads import Evidence, Payload, Question, read_whole
+from ledger.projections.payloads import (
+    Evidence,
+    ForecastUpdated,
+    Payload,
+    Question,
+    read_whole,
+)
 from ledger.projections.suites import Frozen, SuiteVersion
 
 
@@ -133,8 +134,8 @@ def gather(groups: Sequence[Group], frozen: Frozen) -> Docket:
     return Docket(
         frozen=frozen,
         units=units,
-        forecasts=_forecasts([group.forecasts for group in groups], units, frozen),
-        records=_records([group.records for group in groups], units, frozen),
+        forecasts=_forecasts(groups, units, frozen),
+        records=_records(groups, units, frozen),
     )
 
 
@@ -171,75 +172,84 @@ def _suite(group: Group, frozen: Frozen) -> SuiteVersion:
     return suite
 
 
-def _columns(
-    facts: Sequence[list[Facts]], names: tuple[str, ...]
-) -> tuple[Integers, dict[str, Sequence[Any]]]:
-    """Return the unit of each event of some units, and its facts as columns."""
-    unit = np.repeat(np.arange(len(facts)), [len(of_unit) for of_unit in facts])
-    columns = list(zip(*chain.from_iterable(facts), strict=True))
-    return unit, dict(zip(names, columns or [()] * len(names), strict=True))
-
-
-def _forecasts(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Forecasts:
-    unit, column = _columns(facts, FORECAST_FACTS)
+def _forecasts(groups: Sequence[Group], units: Units, frozen: Frozen) -> Forecasts:
+    said = [group.forecasts for group in groups]
+    unit = _unit_of_each(said)
+    seqs, hashes, events, entries = _columns(said)
     suite_hashes = [suite.suite_hash for suite in units.suites]
-    codes = {name: code for code, name in enumerate(dict.fromkeys(column["name"]))}
+    names = [each.forecaster for each in events]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     return Forecasts(
         unit=unit,
-        seq=integers(column["seq"]),
-        names=column["name"],
-        forecaster=integers([codes[name] for name in column["name"]]),
-        probabilities=column["probabilities"],
-        budgets=column["budget"],
-        evidence=column["evidence"],
-        costs=column["cost"],
-        is_update=flags(column["is_update"]),
-        is_reveal=flags(column["is_reveal"]),
-        is_hidden=flags(column["is_hidden"]),
-        is_compromised=_compromised(column["entry"], frozen),
-        is_of_other_suite=_differ(column["suite_hash"], suite_hashes, unit),
-        is_of_other_question=_differ(
-            column["question_hash"], units.question_hashes, unit
+        seq=integers(seqs),
+        names=names,
+        forecaster=integers([codes[name] for name in names]),
+        probabilities=[each.probabilities for each in events],
+        budgets=[each.adaptation_budget for each in events],
+        evidence=[each.evidence for each in events],
+        costs=[each.extensions.cost if each.extensions else None for each in events],
+        is_update=flags([isinstance(each, ForecastUpdated) for each in events]),
+        is_reveal=flags([each.opens is not None for each in events]),
+        is_hidden=flags([each.commitment is not None for each in events]),
+        is_compromised=_compromised(entries, frozen),
+        is_of_other_suite=_differ(
+            [each.suite_hash for each in events], suite_hashes, unit
         ),
-        created_us=instants_us(column["created_at"]),
-        received_us=instants_us(column["received_at"]),
-        entries=column["entry"],
+        is_of_other_question=_differ(hashes, units.question_hashes, unit),
+        created_us=instants_us([each.created_at for each in events]),
+        received_us=instants_us([each.received_at for each in entries]),
+        entries=entries,
     )
 
 
-def _records(facts: Sequence[list[Facts]], units: Units, frozen: Frozen) -> Records:
-    unit, column = _columns(facts, RECORD_FACTS)
-    is_review = flags(column["is_review"])
-    is_compromised = _compromised(column["entry"], frozen)
+def _records(groups: Sequence[Group], units: Units, frozen: Frozen) -> Records:
+    said = [group.records for group in groups]
+    unit = _unit_of_each(said)
+    seqs, hashes, events, entries = _columns(said)
+    outcomes = [each.outcome for each in events]
+    is_review = flags([each.confirms is not None for each in events])
+    is_compromised = _compromised(entries, frozen)
     counts = ~(is_review | is_compromised)
     is_heard = is_review & ~is_compromised
     if frozen.charters.compromised:
-        counts &= _answered(column["outcome"], units, unit)
-        is_heard &= _of_what_counts(column["entry"], is_review, counts)
+        counts &= _answered(outcomes, units, unit)
+        is_heard &= _of_what_counts(entries, is_review, counts)
     bars = [question.acceptance_hash for question in units.questions]
-    states_bar = flags([bar is not None for bar in column["bar"]])
+    stated = [each.acceptance_hash for each in events]
     return Records(
         unit=unit,
-        seq=integers(column["seq"]),
-        authors=column["author"],
-        statuses=column["status"],
-        outcomes=column["outcome"],
-        reasons=column["reason"],
+        seq=integers(seqs),
+        authors=[each.author for each in events],
+        statuses=[each.status for each in events],
+        outcomes=outcomes,
+        reasons=[each.reason_code for each in events],
         counts=counts,
         is_review=is_review,
         is_heard=is_heard,
         is_compromised=is_compromised,
-        is_pending=flags([status == "PENDING" for status in column["status"]]),
-        is_of_other_question=_differ(
-            column["question_hash"], units.question_hashes, unit
-        ),
-        is_of_other_bar=states_bar & _differ(column["bar"], bars, unit),
-        created_us=instants_us(column["created_at"]),
-        received_us=instants_us(column["received_at"]),
-        started_us=instants_us(column["started_at"]),
-        published_us=instants_us(column["published_at"]),
-        entries=column["entry"],
+        is_pending=flags([each.status == "PENDING" for each in events]),
+        is_of_other_question=_differ(hashes, units.question_hashes, unit),
+        is_of_other_bar=flags([bar is not None for bar in stated])
+        & _differ(stated, bars, unit),
+        created_us=instants_us([each.created_at for each in events]),
+        received_us=instants_us([each.received_at for each in entries]),
+        started_us=instants_us([each.started_at for each in events]),
+        published_us=instants_us([each.published_at for each in events]),
+        entries=entries,
     )
+
+
+def _unit_of_each(said: Sequence[list[Any]]) -> Integers:
+    return np.repeat(np.arange(len(said)), list(map(len, said)))
+
+
+def _columns(
+    said: Sequence[list[Said[E]]],
+) -> tuple[Sequence[int], Sequence[str], Sequence[E], Sequence[Payload]]:
+    """Return positions, hashes of questions, events and entries of some units."""
+    columns = list(zip(*chain.from_iterable(said), strict=True))
+    seqs, hashes, events, entries = columns or [()] * 4
+    return seqs, hashes, events, entries
 
 
 def _differ(

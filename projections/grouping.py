@@ -1,14 +1,12 @@
-"""Read a stretch of the log once: the facts of each event, sorted by unit.
+"""Read a stretch of the log once: its events, sorted by unit.
 
-Nothing is judged here. A fact is a tuple, because a million events are read: what
-stands where in it is said by `FORECAST_FACTS` and `RECORD_FACTS`, and `docket`
-turns the tuples of many events into columns.
+Nothing is judged here; `docket` turns the events of many units into columns.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -28,7 +26,12 @@ from ledger.projections.payloads import (
 )
 from ledger.unit import unit_name
 
-Facts = tuple[Any, ...]
+Asking = ForecastSealed | ForecastUpdated | ResolutionRecorded
+Forecast = ForecastSealed | ForecastUpdated
+E = TypeVar("E", bound=Asking)
+# An event of a unit: its position, the hash of the question that it names, what it
+# says, and the entry. A tuple, because a million of them are sorted.
+Said = tuple[int, str, E, Payload]
 # Events that are decoded before they are sorted: they stay near while they are few.
 _AT_ONCE = 500
 
@@ -46,13 +49,13 @@ class Group(msgspec.Struct, eq=False, gc=False):
     question: Question | None
     identity: str | None
     first_seq: int
-    forecasts: list[Facts]
-    records: list[Facts]
+    forecasts: list[Said[Forecast]]
+    records: list[Said[ResolutionRecorded]]
     others: list[str]
 
     def extend(self, later: "Group") -> None:
         """Take the events of a later stretch."""
-        # A fact starts with its position, and no two have the same.
+        # Each starts with its position, and no two have the same.
         self.forecasts = sorted(self.forecasts + later.forecasts)
         self.records = sorted(self.records + later.records)
         brought = [] if later.question is None else [later.question_hash]
@@ -77,7 +80,7 @@ class Stretch(msgspec.Struct, eq=False):
 
 
 def read_stretch(entries: Iterable[Payload]) -> Stretch:
-    """Return the facts of consecutive events; groups stand as they first appear.
+    """Return consecutive events by unit; groups stand as they first appear.
 
     Raises `CorruptLogError` for bytes that are no event.
     """
@@ -99,9 +102,9 @@ def read_stretch(entries: Iterable[Payload]) -> Stretch:
             if not (group.forecasts or group.records):
                 stretch.groups.append(group)
         if isinstance(event, ResolutionRecorded):
-            group.records.append(_record_facts(entry, event, asked))
+            group.records.append((entry.seq, asked, event, entry))
         else:
-            group.forecasts.append(_forecast_facts(entry, event, asked))
+            group.forecasts.append((entry.seq, asked, event, entry))
     return stretch
 
 
@@ -113,9 +116,6 @@ def _read_in_turns(
     while some := list(islice(coming, _AT_ONCE)):
         taken += some
         yield from zip(some, read_all(some), strict=True)
-
-
-Asking = ForecastSealed | ForecastUpdated | ResolutionRecorded
 
 
 def _hash_of_brought(entry: Payload, event: Asking) -> str:
@@ -138,78 +138,3 @@ def _group(entry: Payload, event: Asking, asked: str, known: dict[str, Group]) -
     else:
         group.others.append(asked)
     return group
-
-
-FORECAST_FACTS = (
-    "seq",
-    "name",
-    "question_hash",
-    "suite_hash",
-    "probabilities",
-    "budget",
-    "evidence",
-    "cost",
-    "is_update",
-    "is_reveal",
-    "is_hidden",
-    "created_at",
-    "received_at",
-    "entry",
-)
-
-
-def _forecast_facts(
-    entry: Payload, event: ForecastSealed | ForecastUpdated, asked: str
-) -> Facts:
-    extensions = event.extensions
-    return (
-        entry.seq,
-        event.forecaster,
-        asked,
-        event.suite_hash,
-        event.probabilities,
-        event.adaptation_budget,
-        event.evidence,
-        None if extensions is None else extensions.cost,
-        isinstance(event, ForecastUpdated),
-        event.opens is not None,
-        event.commitment is not None,
-        event.created_at,
-        entry.received_at,
-        entry,
-    )
-
-
-RECORD_FACTS = (
-    "seq",
-    "author",
-    "status",
-    "outcome",
-    "reason",
-    "question_hash",
-    "bar",
-    "is_review",
-    "created_at",
-    "received_at",
-    "started_at",
-    "published_at",
-    "entry",
-)
-
-
-def _record_facts(entry: Payload, event: ResolutionRecorded, asked: str) -> Facts:
-    return (
-        entry.seq,
-        event.author,
-        event.status,
-        event.outcome,
-        event.reason_code,
-        asked,
-        event.acceptance_hash,
-        event.confirms is not None,
-        event.created_at,
-        entry.received_at,
-        event.started_at,
-        event.published_at,
-        entry,
-    )
