@@ -163,7 +163,7 @@ def _held(
         for batch in entries.batches(around.last, READ):
             signatures.take(batch)
             held += batch
-            size += sum(len(payload) for _, _, _, _, payload, _, _ in batch)
+            size += sum([len(row[4]) for row in batch])
             if len(held) >= HELD or size > HELD_BYTES:
                 yield held
                 held, size = [], 0

@@ -195,7 +195,7 @@ class Entries:
             yield batch
 
     def _note_ids(self, batch: list[RawEntry]) -> None:
-        ids = [event_id for *_, event_id in batch]
+        ids = [row[-1] for row in batch]
         is_next = len(self._ids) == _ID_BYTES * batch[0][0]
         if is_next and set(map(len, ids)) == {_ID_BYTES}:
             self._ids += b"".join(ids)
