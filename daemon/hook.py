@@ -170,10 +170,7 @@ class Attempt:
             }[delivery.moment](delivery)
         finally:
             desk.close()
-        is_probe = delivery.moment == PROBE
-        return self.ended(
-            "probe" if is_probe else "allowed", allowed(delivery, receipt)
-        )
+        return self.ended("allowed", allowed(delivery, receipt))
 
     def _noted(self, delivery: Delivery, desk: "Desk") -> Answer:
         from ledger.daemon.hook_ends import see_begun, see_end
@@ -211,9 +208,14 @@ class Attempt:
         return OPEN if {self._call.fail, own} - {""} == {OPEN} else CLOSED
 
     def ended(self, outcome: str, made: Answer) -> Answer:
-        """Count what became of a payload, and return its answer."""
+        """Count what became of a payload, and return its answer.
+
+        A probe is one however it ends: no runtime called.
+        """
         if self._settings is None:
             return made
+        if self.delivery is not None and self.delivery.moment == PROBE:
+            outcome = "probe"
         try:
             count(self._settings.state, outcome)
         except OSError as error:

@@ -88,6 +88,12 @@ def test_a_hook_that_nobody_calls_is_told_though_it_works(practice: Practice) ->
     # However often the doctor asks, that is no delivery; and nothing is written.
     assert practice.line()[0] == "warn"
     assert len(practice.stage.log()) == before
+    # A probe that gets no answer is none either.
+    practice.stage.stop()
+    status, detail, _ = practice.line()
+    assert (status, "no daemon listens" in detail) == ("fail", True)
+    practice.stage.start()
+    assert practice.line()[0] == "warn"
     count(str(practice.folder), "allowed")
     status, detail, _ = practice.line()
     assert (status, detail) == ("ok", "claude: 1 deliveries, and a probe got through")
