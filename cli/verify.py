@@ -160,7 +160,14 @@ def _verified(
         return verify_bundle(Path(where), _folder(ledger), options, progress)
     from ledger.projections.audit import verify_ledger
 
-    return verify_ledger(_folder(where or ledger), options, progress)
+    folder = _folder(where or ledger)
+    if where is not None and not (
+        os.path.lexists(folder.settings_file) or os.path.lexists(folder.log)
+    ):
+        # It may be a bundle's name misspelt: a new ledger would be no remedy.
+        msg = f"{where} is no ledger and no bundle: name the folder of one or the other"
+        raise UsageError(msg)
+    return verify_ledger(folder, options, progress)
 
 
 def _require_libraries() -> None:

@@ -69,7 +69,8 @@ def _wrong_settings(folder: Folder, found: Readable) -> str | None:
         if folder.settings() == right:
             return None
     except (UsageError, UncheckableError) as error:
-        return str(error)
+        # The command itself stands beside this.
+        return str(error).removesuffix(f": {folder.doctor_remedy()}")
     return f"{folder.settings_file} names another ledger than entry 0, {found.ledger}"
 
 

@@ -44,16 +44,28 @@ class Folder:
             text = read_regular(self.settings_file).decode()
             settings = msgspec.convert(tomllib.loads(text), Settings)
         except (FileNotFoundError, NotADirectoryError):
-            msg = f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
-            raise UsageError(msg) from None
+            raise UsageError(self._lacking()) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             msg = f"{self.settings_file} cannot be read: {reason}"
+            if isinstance(error, ValueError):
+                msg += f": {self.doctor_remedy()}"
             raise UsageError(msg) from error
         if settings.format != FORMAT:
             msg = f"{self.path} has format {settings.format!r}, this program reads {FORMAT!r}"
             raise UncheckableError(msg)
         return settings
+
+    def _lacking(self) -> str:
+        """Say what to do where there is no `ledger.toml`."""
+        if self.log.is_file():
+            # Another ledger in its place would be the wrong remedy.
+            return f"{self.settings_file} is missing: {self.doctor_remedy()}"
+        return f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
+
+    def doctor_remedy(self) -> str:
+        """Return the remedy for a `ledger.toml` that is missing or damaged."""
+        return f"`ledger doctor --ledger {self.path}` tells how it is written again"
 
     def write_settings(self, origin: str, ledger: str) -> None:
         """Write `ledger.toml`; `ledger` is the id of entry 0."""

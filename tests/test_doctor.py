@@ -332,7 +332,7 @@ BROKEN: dict[str, Broken] = {
     ),
     "no ledger.toml": (
         lambda c, p: c.folder.settings_file.unlink(),
-        "log", "fail", "no ledger", "printf",
+        "log", "fail", "ledger.toml is missing", "printf",
     ),
     "the ledger.toml of another ledger": (
         lambda c, p: c.folder.write_settings("example.org/test", "f" * 64),

@@ -456,6 +456,20 @@ def test_a_ledger_toml_that_names_another_ledger_is_refused(
         pass
 
 
+@pytest.mark.parametrize("broken", ["missing", "damaged"])
+def test_a_ledger_toml_beside_a_log_is_written_again_and_no_ledger_made_anew(
+    workshop: Workshop, broken: str
+) -> None:
+    if broken == "missing":
+        workshop.folder.settings_file.unlink()
+    else:
+        workshop.folder.settings_file.write_text("format")
+    with pytest.raises(UsageError) as caught:
+        workshop.folder.settings()
+    assert f"`ledger doctor --ledger {workshop.folder.path}` tells" in str(caught.value)
+    assert "ledger init" not in str(caught.value)
+
+
 def test_a_ledger_toml_that_never_ends_is_not_read(workshop: Workshop) -> None:
     workshop.folder.settings_file.unlink()
     os.mkfifo(workshop.folder.settings_file)

@@ -489,7 +489,8 @@ def test_a_ledger_toml_that_is_gone_is_missed(copy: Folder) -> None:
     copy.settings_file.unlink()
     report = verify_ledger(copy)
     assert report.exit_code == 1
-    assert "is no ledger" in said(report, "storage")
+    assert "ledger.toml is missing" in said(report, "storage")
+    assert "ledger doctor --ledger" in said(report, "storage")
     assert report.check("rules").ok is True
 
 
@@ -655,7 +656,7 @@ def test_a_folder_that_is_no_ledger_is_a_wrong_command(
 ) -> None:
     shown = console.run("verify", tmp_path)
     assert shown.code == 2
-    assert "is no ledger" in shown.stderr
+    assert "is no ledger and no bundle" in shown.stderr
 
 
 def test_all_that_an_auditor_knows_can_be_asked_at_once(
