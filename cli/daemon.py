@@ -234,6 +234,8 @@ def status(
     if prometheus:
         render.document(exposition(found).rstrip("\n"))
     else:
+        if not as_json:
+            found = {**found, "suites": list(map(_suite, found.get("suites", ())))}
         _print({"socket": caller.path, **found}, as_json=as_json)
 
 
@@ -340,6 +342,11 @@ def _print(found: dict[str, Any], *, as_json: bool) -> None:
     render.facts(
         [(name.replace("_", " "), _shown(value)) for name, value in found.items()]
     )
+
+
+def _suite(found: dict[str, Any]) -> str:
+    name = str(found["suite"])
+    return name if found["in_force"] else f"{name} (superseded)"
 
 
 def _shown(value: object) -> object:

@@ -86,6 +86,13 @@ def test_commands_for_one_event_go_through_it(daemon: Served) -> None:
     assert json.loads(again.stdout)["error"]["code"] == "supersedes-missing"
 
 
+def test_its_status_lists_suites_as_the_ledgers_does(daemon: Served) -> None:
+    done = daemon.command("daemon", "status")
+    assert done.returncode == 0, done.stderr
+    [line] = [each for each in done.stdout.splitlines() if each.startswith("suites")]
+    assert line.split() == ["suites", "workshop@v1"]
+
+
 def test_a_suite_and_a_charter_go_through_it_and_the_next_command_sees_them(
     daemon: Served,
 ) -> None:
