@@ -137,10 +137,8 @@ def _favours(each: dict[str, Any], names: tuple[str, str]) -> str | None:
 
 def _facts(found: dict[str, Any]) -> Iterator[tuple[str, object]]:
     one, other, wins = found["one"], found["other"], found["wins"]
-    yield (
-        "units",
-        f"{found['units']} that both forecast, in {found['clusters']} clusters",
-    )
+    clusters = render.some(found["clusters"], "cluster")
+    yield "units", f"{found['units']} that both forecast, in {clusters}"
     for side in (one, other):
         yield (
             side["forecaster"],

@@ -86,8 +86,8 @@ def _print(found: dict[str, Any]) -> None:
     parts = [text for text in (found["horizon"], found["slice"]) if text]
     heading = f"{found['suite']}, {found['slot']}, {', '.join(parts) or 'all'}"
     render.line(
-        f"{heading}: {found['forecaster']}, {found['n']} units in "
-        f"{found['clusters']} clusters"
+        f"{heading}: {found['forecaster']}, {render.some(found['n'], 'unit')} in "
+        f"{render.some(found['clusters'], 'cluster')}"
     )
     if found["curve"] is None:
         render.line(f"no curve: {found['reason']}")
@@ -97,7 +97,9 @@ def _print(found: dict[str, Any]) -> None:
     if found["curve"] is None:
         return
     if not found["is_enough"]:
-        render.note("a sketch: fewer units of a class than statistics.min_curve")
+        render.note(
+            f"{heading} is a sketch: fewer units of a class than statistics.min_curve"
+        )
 
 
 def _lines(found: dict[str, Any]) -> Iterator[tuple[object, ...]]:

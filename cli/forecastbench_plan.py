@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from ledger.cli.forecastbench_files import round_of_forecasts
-from ledger.cli.import_report import Skipped, counted, some
+from ledger.cli.import_report import Skipped, counted
+from ledger.cli.render import some
 from ledger.errors import UsageError
 
 # A board takes a round in once it is this old.

@@ -14,7 +14,7 @@ def print_fronts(found: list[dict[str, Any]]) -> None:
         parts = [text for text in (part["horizon"], part["slice"]) if text]
         render.line(
             f"{part['suite']}, {part['slot']}, {', '.join(parts) or 'all'}: "
-            f"{part['n']} units"
+            f"{render.some(part['n'], 'unit')}"
         )
         scores = [each["score"] for each in part["columns"]]
         heads = [f"{each['score']} ({each['better']})" for each in part["columns"]]

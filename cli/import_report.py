@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ledger.cli.render import some
 from ledger.errors import LedgerError
 
 _PLACES_SHOWN = 3
@@ -139,11 +140,6 @@ def skipped_sentences(
         more = "; …" if each.count > len(each.places) else ""
         where = "; ".join(each.places) + more
         yield f"skipped: {some(each.count, noun)} {reasons[name]} ({where})"
-
-
-def some(number: int, noun: str) -> str:
-    """Return a count of things in words."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def counted(counts: dict[str, int]) -> str:

@@ -115,6 +115,11 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
             line(f"{' ' * width}  {text}".rstrip())
 
 
+def some(number: int, noun: str) -> str:
+    """Return a count of things in words."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _cell(value: object) -> str:
     match value:
         case None:

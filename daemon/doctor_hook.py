@@ -60,9 +60,8 @@ def hook(patient: Patient, found: Readable) -> Diagnosis:
         problem = _problem(patient, known, place)
         if problem is None:
             count = _deliveries(place)
-            sound.append(
-                f"{known.runtime}: {count} deliveries, and a probe got through"
-            )
+            came = "1 delivery" if count == 1 else f"{count} deliveries"
+            sound.append(f"{known.runtime}: {came}, and a probe got through")
         else:
             problems.append(problem)
     return together("hook", problems, "; ".join(sound) or "none is installed")

@@ -96,7 +96,7 @@ def test_a_hook_that_nobody_calls_is_told_though_it_works(practice: Practice) ->
     assert practice.line()[0] == "warn"
     count(str(practice.folder), "allowed")
     status, detail, _ = practice.line()
-    assert (status, detail) == ("ok", "claude: 1 deliveries, and a probe got through")
+    assert (status, detail) == ("ok", "claude: 1 delivery, and a probe got through")
 
 
 # What was delivered after all else, the policy, and what the doctor makes of it.
