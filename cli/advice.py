@@ -19,6 +19,7 @@ from ledger.writer import Receipt
 
 # The rules do not know how a command spells what they ask for.
 _OPTIONS = {
+    "acceptance-hash-missing": "--acceptance FILE gives it",
     "reason-missing": "--reason CODE gives it",
     "supersedes-missing": "`--supersedes standing` corrects it",
     "vector-missing": "write -p 0.8, say",

@@ -75,7 +75,11 @@ class Amendment:
         if found is None:
             names = [each.name for each in self.charter.principals]
             near = nearest(name, names)
-            hint = f"did you mean {near}?" if near else f"it lists {listed(names)}"
+            hint = (
+                f"did you mean {near}?"
+                if near
+                else f"it lists {listed(names, last='and')}"
+            )
             msg = f"the charter lists no {name}: {hint}"
             raise UsageError(msg)
         return found

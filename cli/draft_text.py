@@ -18,6 +18,8 @@ def read_draft(content: bytes) -> dict[str, object]:
     something that is no number, `draft-unfit` for what is no object.
     """
     require_no_mark(content)
+    if not content.strip():
+        raise _not_json("nothing stands here, and a draft is one JSON object")
     try:
         draft = json.loads(
             content.decode(),

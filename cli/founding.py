@@ -26,7 +26,7 @@ from ledger.keys.signing import (
 )
 from ledger.log import create
 from ledger.suite import CharterManifest
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, nearest, repeated
 from ledger.writer import Receipt, Submission
 
 CUSTODY = ("shared", "separate")
@@ -59,7 +59,15 @@ def plan(
     Raises `UsageError` for a principal that cannot be read, for a custody that would
     not be true, and where nobody could sign the charter.
     """
+    log_key = _log_key(origin)
     people = list(_people([parse_person(text) for text in stated], root))
+    twice = next(repeated(each.name for each in people), None)
+    if twice is not None:
+        msg = (
+            f"{twice} is named twice: a principal has one role, so give each a name of "
+            "its own"
+        )
+        raise UsageError(msg)
     made = {
         (each.role, each.name): new_key(each.name) for each in people if not each.key
     }
@@ -70,7 +78,7 @@ def plan(
         )
         raise UsageError(msg)
     return Founding(
-        log_key=new_signer(origin, secrets.token_bytes(32)),
+        log_key=log_key,
         root=root or roots[0],
         principals=tuple(
             Principal(
@@ -109,6 +117,13 @@ def new_key(name: str) -> SignerKey:
         msg = f"{name!r} cannot name a key file: leave out '/' and a leading '.'"
         raise UsageError(msg)
     return new_signer(name, secrets.token_bytes(32))
+
+
+def _log_key(origin: str) -> SignerKey:
+    try:
+        return new_signer(origin, secrets.token_bytes(32))
+    except UsageError as error:
+        raise UsageError(f"--origin names the log's key, and {error}") from None
 
 
 def _people(stated: list[Person], root: SignerKey | None) -> Iterator[Person]:

@@ -39,16 +39,20 @@ def inbox(*, ledger: LedgerDir = None, as_json: Json = False) -> None:
     found = Inbox(folder)
     if _is_served(folder):
         count = len(found.waiting())
-        render.note(f"The daemon takes what is dropped here; {count} files wait.")
+        wait = "1 file waits" if count == 1 else f"{count} files wait"
+        render.note(f"The daemon takes what is dropped here; {wait}.")
         return
     refused = 0
     with writing(folder) as writer:
         found.make()
-        for name in found.waiting():
+        waiting = found.waiting()
+        for name in waiting:
             taken = _take(found, name, writer, folder)
             refused += taken.refused
             _print(taken, as_json=as_json)
             sys.stdout.flush()
+    if not waiting:
+        render.note(f"No file waits in {found.path}.")
     if refused:
         raise typer.Exit(REFUSED)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from ledger.cli import render
 from ledger.cli.context import KeyRing
+from ledger.cli.submitting import require_listed
 from ledger.errors import RefusedError, UsageError
 from ledger.keys.roster import Role
 from ledger.rules_question import require_observable, require_suite
@@ -82,6 +83,8 @@ class Meaning:
     def forecaster(self, frozen: FrozenSuite) -> None:
         """Name the competitor, and the principal who seals for it."""
         author = self.draft.get("author")
+        if author:
+            require_listed(str(author), self._state.roster)
         if not self.draft.get("forecaster"):
             at_hand = [
                 each.name
@@ -91,7 +94,8 @@ class Meaning:
                     each.principal == author if author else each.principal in self._ring
                 )
             ]
-            what = f"competitors of {frozen.manifest.suite} {_AT_HAND}"
+            whose = f"for whom {author} seals" if author else _AT_HAND
+            what = f"competitors of {frozen.manifest.suite} {whose}"
             self.draft["forecaster"] = self._only("--as", at_hand, what)
         competitor = frozen.competitors.get(str(self.draft["forecaster"]))
         if competitor is None:

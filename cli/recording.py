@@ -63,9 +63,11 @@ def record(
                     fields, state, clock()()
                 )
             meaning.tell()
-            _note(warning_of_duplicate(event, state))
+            # Once it is in the log, its unit has a chain in any case.
+            duplicate = warning_of_duplicate(event, state)
             cutoff = cutoff_of(event, state, folder)
             receipt = submit(event, ring, writer)
+        _note(duplicate)
         _note(warning_of_time(event, receipt, cutoff, state))
     print_receipt(receipt, as_json=bool(place["as_json"]))
 

@@ -99,6 +99,11 @@ def _find(reader: Reader, which: str) -> Row:
     if row is None:
         size = reader.events.size()
         msg = f"there is no entry {which}: the log has {size}, from 0 to {size - 1}"
+        if not which.isdigit():
+            msg = (
+                f"no event's id is {which} or begins so: `ledger log --json` has "
+                f"those of all {size} entries"
+            )
         raise UsageError(msg)
     return row
 

@@ -138,12 +138,12 @@ def _signer(
 
 
 def _alone(ledger_id: str, suite_hash: str | None, keys_at: str | None) -> Signer:
-    for option_name, value in (
-        ("--ledger-id", ledger_id),
-        ("--suite-hash", suite_hash),
+    for option_name, value, prints in (
+        ("--ledger-id", ledger_id, "status"),
+        ("--suite-hash", suite_hash, "suite show"),
     ):
         if value is not None and not re.match(HEX_PATTERN, value):
-            msg = f"{option_name} {value} is not 64 hex digits"
+            msg = f"{option_name} {value} is not 64 hex digits: `ledger {prints}` prints it"
             raise UsageError(msg)
     if keys_at is None:
         msg = "say where the private keys are: --keys FOLDER"

@@ -1,6 +1,6 @@
 """What is in force in a ledger, read beside whoever writes to it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -64,17 +64,29 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         if stated is not None:
             meant = self.meant(stated)
             if meant not in have:
-                raise UsageError(
-                    f"{meant} does not list {named} as {kind}: {self._known(meant)}"
-                )
+                hint = self._hint(competitors, [meant])
+                raise UsageError(f"{meant} does not list {named} as {kind}: {hint}")
             return meant
         if len(have) == 1:
             return have[0]
         if have:
             msg = f"{listed(have, last='and')} have {named}: say which with --suite NAME@vN"
             raise UsageError(msg)
-        known = "; ".join(map(self._known, self.suites)) or "none is frozen here"
-        raise UsageError(f"no suite lists {named} as {kind}: {known}")
+        hint = self._hint(competitors, self.suites)
+        raise UsageError(f"no suite lists {named} as {kind}: {hint}")
+
+    def _hint(self, competitors: Sequence[str], suites: Iterable[str]) -> str:
+        """Return the competitor that may be meant by a strange name, else all of them."""
+        known = {
+            each.name
+            for suite in suites
+            for each in self.suites[suite].manifest.competitors
+        }
+        strange = next((each for each in competitors if each not in known), None)
+        near = None if strange is None else nearest(strange, known)
+        if near is not None:
+            return f"did you mean {near}?"
+        return "; ".join(map(self._known, suites)) or "none is frozen here"
 
     def _known(self, suite: str) -> str:
         names = [each.name for each in self.suites[suite].manifest.competitors]

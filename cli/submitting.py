@@ -25,11 +25,16 @@ def author_key(event: LedgerEvent, ring: KeyRing, roster: Roster) -> SignerKey:
 
     A name that the charter does not list has no key anywhere.
     """
-    if event.author not in roster.members:
-        known = ", ".join(sorted(roster.members))
-        msg = f"the charter lists no {event.author!r}; it lists {known}"
-        raise RefusedError("unknown-author", msg)
+    require_listed(event.author, roster)
     return ring.require(event.author)
+
+
+def require_listed(author: str, roster: Roster) -> None:
+    """Raise `RefusedError` for a name that the charter does not list."""
+    if author not in roster.members:
+        known = ", ".join(sorted(roster.members))
+        msg = f"the charter lists no {author!r}; it lists {known}"
+        raise RefusedError("unknown-author", msg)
 
 
 def submit(event: LedgerEvent, ring: KeyRing, writer: Writer) -> Receipt:

@@ -20,6 +20,7 @@ Unread = tuple[str, UnfitError]
 Reader = Callable[[str, TableMap], Iterator[Row | Unread]]
 
 LINE_BYTES_MAX = 1 << 20
+_SHOWN = 40  # columns of a file that lacks one, and characters of each
 
 
 def csv_rows(file: str, table: TableMap) -> Iterator[Row | Unread]:
@@ -103,13 +104,19 @@ def _header(file: str, lines: Iterator[list[str]], table: TableMap) -> list[str]
     for source in table.sources():
         for column in source.columns:
             if column not in header:
-                found = ", ".join(header) or "none"
                 msg = (
-                    f"{file} has no column {column!r}; it has {found}. A constant is "
+                    f"{file} has no column {column!r}; it has {_some_of(header)}. A constant is "
                     f"written ={column}, another separator as --delimiter"
                 )
                 raise UsageError(msg)
     return header
+
+
+def _some_of(header: list[str]) -> str:
+    """Return the columns in words; of what is no table, not all of it."""
+    said = [each if len(each) <= _SHOWN else f"{each[:_SHOWN]}…" for each in header]
+    more = ["…"] if len(said) > _SHOWN else []
+    return ", ".join(said[:_SHOWN] + more) or "none"
 
 
 def _pass_by(stream: BinaryIO) -> None:

@@ -213,6 +213,8 @@ def _parse(shown: str, what: str, parts: list[str]) -> tuple[str, int, bytes]:
         content = decode_base64(packed)
     except (ValueError, CorruptLogError):
         msg = f"{shown!r} is not a {what}: expected name+hex8+base64"
+        if what == "verifier key":
+            msg += ", as `ledger keys show FILE` prints it"
         raise UsageError(msg) from None
     require_name(name)
     if len(content) != 1 + PUBLIC_BYTES or content[0] not in (ED25519, COSIGNATURE):

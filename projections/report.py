@@ -72,11 +72,14 @@ class Report:
         ]
         if forecaster is not None and not found:
             known = {each.name for of in chosen for each in of.manifest.competitors}
-            msg = (
-                f"{forecaster!r} has no rows: of {listed(sorted(known))}, those have "
-                "that seal, or are computed from the past"
+            near = None if forecaster in known else nearest(forecaster, known)
+            hint = (
+                f"did you mean {near}?"
+                if near
+                else f"of {listed(sorted(known), last='and')}, those have some that "
+                "seal, or are computed from the past"
             )
-            raise UsageError(msg)
+            raise UsageError(f"{forecaster!r} has no rows: {hint}")
         return found
 
     def field(self, suite: str) -> Field:
