@@ -46,9 +46,16 @@ _AROUND = (
 _CACHE = "PRAGMA cache_size = -256"
 _TABLES = tuple(sql for sql in SCHEMA if sql.startswith("CREATE TABLE"))
 _SMALL = ("checkpoints", "cosignatures", "head", "meta")
+# SQLite tells the first field of an index's cell and the last, whatever stands between
+# them and however it is spelled. So each cell is looked for by both, as SQLite's own check
+# does, but in an order in which it is near. No position is counted from the end.
 _BY_ID = (
-    "SELECT event_id, seq FROM entries INDEXED BY sqlite_autoindex_entries_1 "
-    "WHERE event_id > ? AND +seq <= ? ORDER BY event_id LIMIT 1000"
+    "SELECT named.event_id, named.seq "
+    "FROM entries AS named INDEXED BY sqlite_autoindex_entries_1 "
+    "CROSS JOIN entries AS found INDEXED BY sqlite_autoindex_entries_1 "
+    "ON found.event_id = named.event_id AND found.seq = named.seq "
+    "WHERE named.event_id > ? AND +named.seq BETWEEN 0 AND ? "
+    "ORDER BY named.event_id LIMIT 1000"
 )
 _ID_BYTES = 32
 
@@ -221,7 +228,10 @@ class Entries:
             while rows := self._store.ask(_BY_ID, (before, last)):
                 named, seqs = zip(*rows, strict=True)
                 stored = [ids[_ID_BYTES * seq : _ID_BYTES * (seq + 1)] for seq in seqs]
-                if list(named) != stored or not all(map(lt, named, named[1:])):
+                if list(named) != stored:
+                    return False
+                # From page to page as well: a search led astray would come back for ever.
+                if not all(map(lt, (before, *named), named)):
                     return False
                 before = named[-1]
                 size += len(rows)

@@ -16,10 +16,7 @@ from ledger.store import Store
 from tests.forger import Forger
 from tests.workshop import Workshop
 
-UNIQUE = {
-    "entries": (" UNIQUE", "event_id"),
-    "cosignatures": (", UNIQUE(size, line)", "size, line"),
-}
+UNIQUE = {"entries": " UNIQUE", "cosignatures": ", UNIQUE(size, line)"}
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +41,14 @@ def schema(folder: Folder, *statements: str, **values: object) -> None:
 
 @contextmanager
 def without_unique(
-    forger: Forger, table: str = "entries", *, is_kept_up: bool = False
+    forger: Forger, table: str = "entries", *, columns: str | None = None
 ) -> Iterator[sqlite3.Connection]:
     """Give a connection to a table in which nothing needs to be there only once.
 
-    Its index is kept up, or nobody knows of it. Afterwards all is said as before.
+    Its index is kept up as one of `columns`, or nobody knows of it. Afterwards all is
+    said as before.
     """
-    name, (constraint, columns) = f"sqlite_autoindex_{table}_1", UNIQUE[table]
+    name, constraint = f"sqlite_autoindex_{table}_1", UNIQUE[table]
     with closing(sqlite3.connect(forger.folder.log)) as log:
         sql = "SELECT rootpage FROM sqlite_master WHERE name = ?"
         [(page,)] = log.execute(sql, (name,)).fetchall()
@@ -63,7 +61,7 @@ def without_unique(
         "INSERT INTO sqlite_master SELECT 'index', 'other', :table, :page, :other "
         "WHERE :kept",
         name=name, sql=words.replace(constraint, ""), table=table, page=page,
-        other=f"CREATE INDEX other ON {table}({columns})", kept=is_kept_up,
+        other=f"CREATE INDEX other ON {table}({columns})", kept=columns is not None,
     )  # fmt: skip
     with forger.editing() as log:
         yield log
@@ -136,7 +134,7 @@ def test_two_entries_with_one_id_are_named(
     forger: Forger, seqs: tuple[int, int]
 ) -> None:
     first, second = seqs
-    with without_unique(forger, is_kept_up=True) as log:
+    with without_unique(forger, columns="event_id") as log:
         log.execute(f"{SWAPPED.format(first)} WHERE seq = {second}")
     check = verify_ledger(forger.folder).check("storage")
 
@@ -156,21 +154,65 @@ def test_ids_swapped_in_the_table_alone_are_named(forger: Forger) -> None:
     assert verify_ledger(forger.folder).check("storage").ok is False
 
 
+def cells(forger: Forger, forged: dict[int, bytes]) -> None:
+    """Write other cells into the index: an id, then the position in one byte."""
+    content = forger.folder.log.read_bytes()
+    for seq, event_id in ids(forger).items():
+        was = event_id + bytes([seq])
+        if seq in forged:
+            assert content.count(was) == 1
+            content = content.replace(was, forged[seq])
+    forger.folder.log.write_bytes(content)
+
+
+def ids(forger: Forger) -> dict[int, bytes]:
+    with closing(sqlite3.connect(forger.folder.log)) as log:
+        return dict(log.execute("SELECT seq, event_id FROM entries"))
+
+
 def test_an_index_that_names_another_entry_is_named(forger: Forger) -> None:
     """The ids are all there: only the positions in the index were exchanged."""
-    content = forger.folder.log.read_bytes()
-    with closing(sqlite3.connect(forger.folder.log)) as log:
-        ids = dict(log.execute("SELECT seq, event_id FROM entries"))
-    for seq, other in ((3, 7), (7, 3)):
-        # An index cell: the id, then the position in one byte.
-        was, forged = ids[seq] + bytes([seq]), ids[seq] + bytes([other])
-        assert content.count(was) == 1
-        content = content.replace(was, forged)
-    forger.folder.log.write_bytes(content)
+    known = ids(forger)
+    cells(forger, {3: known[3] + bytes([7]), 7: known[7] + bytes([3])})
     check = verify_ledger(forger.folder).check("storage")
 
     assert check.ok is False
     assert "missing from index sqlite_autoindex_entries_1" in check.detail
+
+
+@pytest.mark.parametrize("seq", [2, 6, 10])
+def test_an_index_that_counts_from_the_end_is_named(forger: Forger, seq: int) -> None:
+    known = ids(forger)
+    cells(forger, {seq: known[seq] + bytes([seq - len(known) + 256])})
+    check = verify_ledger(forger.folder).check("storage")
+
+    assert check.ok is False
+    assert "missing from index sqlite_autoindex_entries_1" in check.detail
+
+
+@pytest.mark.parametrize("seq", range(2, 12))
+def test_a_cell_that_leads_a_search_astray_ends_an_audit_all_the_same(
+    forger: Forger, seq: int
+) -> None:
+    """It names no entry, and what is looked for to its right stands to its left."""
+    cells(forger, {seq: b"\xff" * 32 + bytes([100])})
+
+    assert verify_ledger(forger.folder).check("storage").ok is False
+
+
+@pytest.mark.parametrize("columns", ["event_id", "event_id, seq", "event_id, author"])
+def test_cells_with_a_field_more_are_judged_as_sqlite_does(
+    forger: Forger, columns: str
+) -> None:
+    """Who asks for the position is given the last field, whatever stands before it."""
+    with without_unique(forger, columns=columns) as log:
+        log.execute("REINDEX other")
+    words = in_sqlites_words(forger.folder)
+    check = verify_ledger(forger.folder).check("storage")
+
+    assert (words == ["ok"]) is ("author" not in columns)
+    assert check.ok is (words == ["ok"])
+    assert check.ok or words[0] in check.detail
 
 
 def test_a_column_of_another_type_is_named(forger: Forger) -> None:
