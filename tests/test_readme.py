@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli.app import COMMANDS
+
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(sh|console)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
@@ -135,6 +137,12 @@ def test_the_quick_start_prints_what_the_readme_shows(fresh: Path) -> None:
     printed = done.stdout.split(mark + "\n")
     for (command, shown), actual in zip(said, printed, strict=False):
         assert pattern(shown).fullmatch(actual), f"$ {command}\n{actual}"
+
+
+def test_every_command_stands_in_the_readmes_table() -> None:
+    rows = [line for line in README.splitlines() if line.startswith("| ")]
+    named = set(re.findall(r"`ledger ([a-z]+)`", "\n".join(rows)))
+    assert named == set(COMMANDS)
 
 
 PAGES = sorted((REPOSITORY / "docs").glob("**/*.md"))
