@@ -58,7 +58,8 @@ def report_of_system(error: OSError, *, as_json: bool) -> int:
 
     Who closed a pipe has seen enough: nothing is said then.
     """
-    is_taken = output_takes()
+    # What is longer than the buffer failed when it was written, and is not in there.
+    is_taken = output_takes() and not isinstance(error, render.OutputError)
     if isinstance(error, BrokenPipeError):
         forget_output()
         return PIPE_CLOSED

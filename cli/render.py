@@ -26,6 +26,10 @@ _OURS = secrets.token_hex(8)
 _COLOUR = re.compile(rf"(\x1b\[[0-9;]*m){_OURS}")
 
 
+class OutputError(OSError):
+    """What stdout did not take, as far as the system told it at once."""
+
+
 def visible(text: str, kept: str = "") -> str:
     r"""Return `text` so that it steers no terminal and hides nothing from a reader.
 
@@ -57,17 +61,27 @@ def _escape(char: str) -> str:
 
 def line(text: str) -> None:
     """Print a line of data."""
-    sys.stdout.write(visible(text) + "\n")
+    _put(visible(text) + "\n")
 
 
 def document(text: str) -> None:
     """Print several lines of data."""
-    sys.stdout.write(visible(text, "\n\t") + "\n")
+    _put(visible(text, "\n\t") + "\n")
 
 
 def json_line(value: object) -> None:
     """Print a value as `json_text` has it."""
-    sys.stdout.write(json_text(value) + "\n")
+    _put(json_text(value) + "\n")
+
+
+def _put(text: str) -> None:
+    """Write to stdout; what fails there bears no file's name."""
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
 
 
 def note(text: str) -> None:

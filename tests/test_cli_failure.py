@@ -224,6 +224,7 @@ FULL = Path("/dev/full")
         ["log"],
         ["log", "--json"],
         ["suite", "show", "none", "--json"],
+        ["suite", "new", "longer-than-the-buffer"],
         ["--version"],
         ["--help"],
         ["rows", "--help"],
@@ -245,6 +246,8 @@ def test_an_output_that_is_full_is_one_sentence(
         )  # fmt: skip
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
+    if not {"--help", "--version", "none"} & {*words}:
+        assert "the output cannot be written" in done.stderr
 
 
 @pytest.mark.parametrize("words", ["checkpoint", "rows --json", "--version", "--help"])
