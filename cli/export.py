@@ -214,10 +214,14 @@ def _signers(then: Standing, ring: KeyRing, names: list[str]) -> list[SignerKey]
     evaluators = [name for name, role in then.roles.items() if role == "evaluator"]
     at_hand = [name for name in evaluators if name in ring]
     if len(at_hand) > 1:
-        msg = f"{' and '.join(at_hand)} could sign: say who with --as NAME"
+        msg = f"{listed(at_hand, last='and')} could sign: say who with --as NAME"
         raise UsageError(msg)
     if not at_hand:
-        known = " or ".join(evaluators) or "an evaluator, which the charter lacks"
+        known = (
+            listed(evaluators)
+            if evaluators
+            else "an evaluator, which the charter lacks"
+        )
         msg = (
             f"bundles are signed by an evaluator, and {ring.folder} holds no private "
             f"key of {known}: say where it is with --keys FOLDER"

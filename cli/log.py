@@ -46,6 +46,9 @@ def log(
         msg = "--since and --limit count from 0: write a number that is not negative"
         raise UsageError(msg)
     with reading(ledger) as (folder, reader), ExitStack() as opened:
+        size = reader.events.size()
+        if since >= size and not as_json:
+            render.note(f"The log has {size} entries, from 0 to {size - 1}.")
         summaries = Summaries(_looking_up(folder, reader, opened))
         for row in _rows(reader, since, limit):
             if as_json:

@@ -61,6 +61,8 @@ class Folder:
         if self.log.is_file():
             # Another ledger in its place would be the wrong remedy.
             return f"{self.settings_file} is missing: {self.doctor_remedy()}"
+        if self.path.is_file():
+            return f"{self.path} is a file: a ledger is a folder, so name that"
         return f"{self.path} is no ledger: `ledger init {self.path} --origin NAME` makes one"
 
     def doctor_remedy(self) -> str:

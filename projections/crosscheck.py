@@ -21,6 +21,7 @@ from ledger.projections.measures import BRIER
 from ledger.projections.parts import HORIZON
 from ledger.projections.rows import Row
 from ledger.projections.subjects import Subject, subjects
+from ledger.suite_table import listed
 
 TOLERANCE = 1e-9
 _LIBRARIES = {
@@ -56,7 +57,7 @@ def require_libraries() -> None:
     missing = [name for name, module in _LIBRARIES.items() if find_spec(module) is None]
     if missing:
         msg = (
-            f"{' and '.join(missing)} cannot be imported: install the extra, as in "
+            f"{listed(missing, last='and')} cannot be imported: install the extra, as in "
             "pip install 'sealed-ledger[crosscheck]'"
         )
         raise UncheckableError(msg)

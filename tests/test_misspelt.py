@@ -57,6 +57,19 @@ def test_what_is_misspelt_is_named_with_what_may_be_meant(
     assert says in shown.stderr
 
 
+def test_a_position_beyond_the_log_is_told_how_long_it_is(console: Console) -> None:
+    shown = console.here("log", "--since", "99")
+    assert (shown.code, shown.stdout) == (0, "")
+    assert shown.stderr == "The log has 3 entries, from 0 to 2.\n"
+    assert console.here("log", "--since", "99", "--json").stderr == ""
+
+
+def test_a_file_is_no_ledgers_folder(console: Console) -> None:
+    shown = console.run("status", "--ledger", console.ledger / "log.db")
+    assert shown.code == 2
+    assert "log.db is a file: a ledger is a folder" in shown.stderr
+
+
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "forecastbench", "targetspace"])
 def test_an_import_takes_no_suite_that_can_never_be_frozen(
     console: Console, kind: str
