@@ -1,5 +1,6 @@
 """What helps whoever records in vain, or was refused: a sentence on stderr."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from ledger.clock import instant_text, parse_instant
@@ -14,7 +15,8 @@ from ledger.events import (
 from ledger.folder import Folder
 from ledger.log import open_reader
 from ledger.state import State
-from ledger.unit import Unit
+from ledger.suite_table import listed
+from ledger.unit import Unit, unit_name
 from ledger.writer import Receipt
 
 # The rules do not know how a command spells what they ask for.
@@ -24,21 +26,51 @@ _OPTIONS = {
     "supersedes-missing": "`--supersedes standing` corrects it",
     "vector-missing": "write -p 0.8, say",
 }
+_FIELDS = {
+    "id is missing": "--id ID names the question",
+    "supersedes is ": "--supersedes standing means the record that stands",
+}
 _NOT_OPEN = "by a PENDING record that brings the question"
 
 
-def advised(refusal: RefusedError, status: object) -> RefusedError:
-    """Return a refusal that also says which option of the command is its remedy."""
-    option = _OPTIONS.get(refusal.code)
+def advised(
+    refusal: RefusedError, fields: Mapping[str, object], state: State
+) -> RefusedError:
+    """Return a refusal of a draft that also says which option is its remedy."""
+    option = None
     if refusal.code == "unknown-question" and refusal.message.endswith(_NOT_OPEN):
-        option = (
-            "describe it with --cutoff and --resolve-by"
-            if status == "PENDING"
-            else "`ledger resolve --status PENDING` with --cutoff and --resolve-by does"
-        )
+        others = _open_elsewhere(fields, state)
+        if fields.get("status") == "PENDING":
+            option = "describe it with --cutoff and --resolve-by"
+        elif others:
+            option = f"it is open in {listed(others, last='and')}, which --suite names"
+        else:
+            option = (
+                "`ledger resolve --status PENDING` with --cutoff and --resolve-by does"
+            )
+    if refusal.code == "draft-unfit":
+        found = (each for each in _FIELDS if refusal.message.startswith(each))
+        option = next((_FIELDS[each] for each in found), None)
+    return with_option(refusal, option)
+
+
+def with_option(refusal: RefusedError, option: str | None = None) -> RefusedError:
+    """Return a refusal that also says an option, or the one that its code asks for."""
+    option = option or _OPTIONS.get(refusal.code)
     if option is None:
         return refusal
     return RefusedError(refusal.code, f"{refusal.message}: {option}")
+
+
+def _open_elsewhere(fields: Mapping[str, object], state: State) -> list[str]:
+    """Return the other suites that have a unit of the same names, the latest first."""
+    names = [str(fields.get(key) or "") for key in ("template", "id", "horizon")]
+    return [
+        suite
+        for suite in reversed(state.suites)
+        if suite != fields.get("suite")
+        and state.units.named(unit_name(suite, *names)) is not None
+    ]
 
 
 def warning_of_duplicate(event: LedgerEvent, state: State) -> str | None:

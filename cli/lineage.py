@@ -77,6 +77,8 @@ def lineage(
     count = 0
     with reading(ledger) as (folder, reader):
         suite = None if suite is None else standing(reader).meant(suite)
+        if forecaster is not None:
+            standing(reader).require_competitor(forecaster, suite)
         wanted = Wanted(unit or named, suite, template, horizon, forecaster)
         size = reader.events.size()
         folded = render.Progress("events folded", size)

@@ -57,7 +57,7 @@ def record(
         if isinstance(probabilities, list) and probabilities:
             answers, positive = _answers(fields, frozen, state)
             fields["probabilities"] = spread(probabilities, answers, positive)
-        with _advising(fields):
+        with _advising(fields, state):
             with refusing():
                 event = Drafts(folder.blobs.get, _no_file).event(
                     fields, state, clock()()
@@ -73,12 +73,12 @@ def record(
 
 
 @contextmanager
-def _advising(fields: Fields) -> Iterator[None]:
+def _advising(fields: Fields, state: State) -> Iterator[None]:
     """Have a refusal name the options of this command that answer it."""
     try:
         yield
     except RefusedError as refusal:
-        raise advised(refusal, fields.get("status")) from refusal
+        raise advised(refusal, fields, state) from refusal
 
 
 def _note(warning: str | None) -> None:

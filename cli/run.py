@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger.cli import drafting, render
+from ledger.cli.advice import with_option
 from ledger.cli.context import KeyRing, clock, find_ledger, keys_folder, state_home
 from ledger.cli.drafting import bar, option, pairs, spread
 from ledger.cli.options import KeysFolder, LedgerDir
@@ -19,7 +20,7 @@ from ledger.daemon.running_child import NOT_FOUND, is_runnable
 from ledger.daemon.running_desk import Place
 from ledger.daemon.running_meaning import Said
 from ledger.daemon.running_seal import Order
-from ledger.errors import UsageError
+from ledger.errors import RefusedError, UsageError
 from ledger.keys.keyfile import read_key
 from ledger.keys.signing import SignerKey
 
@@ -116,7 +117,11 @@ def run(
         state_home=state_home(),
         clock=clock(),
     )
-    raise typer.Exit(run_order(order, place, _tell))
+    try:
+        code = run_order(order, place, _tell)
+    except RefusedError as refusal:
+        raise with_option(refusal) from refusal
+    raise typer.Exit(code)
 
 
 def _tell(told: str) -> None:

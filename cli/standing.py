@@ -75,6 +75,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         hint = self._hint(competitors, self.suites)
         raise UsageError(f"no suite lists {named} as {kind}: {hint}")
 
+    def require_competitor(self, name: str, suite: str | None) -> None:
+        """Raise `UsageError` for who is no competitor of a suite, or of any."""
+        suites = [suite] if suite is not None else list(self.suites)
+        if not any(self._has(each, [name]) for each in suites):
+            hint = self._hint([name], suites)
+            msg = f"{name!r} is no competitor of {suite or 'any suite'}: {hint}"
+            raise UsageError(msg)
+
     def _hint(self, competitors: Sequence[str], suites: Iterable[str]) -> str:
         """Return the competitor that may be meant by a strange name, else all of them."""
         known = {

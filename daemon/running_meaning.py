@@ -10,7 +10,7 @@ import msgspec
 
 from ledger.errors import UsageError
 from ledger.suite import SuiteManifest, Template
-from ledger.suite_table import listed
+from ledger.suite_table import listed, nearest
 
 _TWO = 2
 
@@ -74,7 +74,7 @@ def meant(
         elif not fitting:
             reasons.append(f"{suite} has an issuer open its questions: --issuer KEY")
         elif not people:
-            reasons.append(f"{suite} has no competitor whose key is at hand: --keys")
+            reasons.append(_nobody(said.forecaster, suite, manifest))
         found += [
             Meant(
                 manifest=manifest, template=template, horizon=horizon,
@@ -92,6 +92,16 @@ def meant(
     known = listed(list(suites), last="and") if suites else "none"
     why = "; ".join(reasons) or f"no suite in force is {said.suite}, those are {known}"
     raise UsageError(f"no suite fits: {why}")
+
+
+def _nobody(name: str | None, suite: str, manifest: SuiteManifest) -> str:
+    """Say why nobody of a suite can be meant."""
+    if name is None or manifest.competitor(name) is not None:
+        return f"{suite} has no competitor whose key is at hand: --keys"
+    known = [each.name for each in manifest.competitors]
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"it has {listed(known, last='and')}"
+    return f"{suite} has no competitor {name}: {hint}"
 
 
 def _templates(said: Said, manifest: SuiteManifest) -> Iterator[tuple[Template, str]]:

@@ -32,7 +32,8 @@ def check_resolution(
     _check_content(event, answers, recorded.received_at)
     for name in event.values:
         if name not in frozen.manifest.quantities:
-            msg = f"{event.suite} declares no quantity {name!r}"
+            known = ", ".join(frozen.manifest.quantities) or "it declares none"
+            msg = f"{event.suite} declares no quantity {name!r}: {known}"
             raise RefusedError("unknown-quantity", msg)
     if event.confirms is not None:
         _check_confirmation(place.unit.record(event.confirms, state.lost), event)

@@ -35,6 +35,17 @@ MISSPELT: dict[str, tuple[tuple[str, ...], str]] = {
         ("compare", "native", "past-rat"), "did you mean past-rate?"),
     "a principal whose key is lost": (
         ("keys", "rotate", "zed"), "issuer, resolver and forecaster"),
+    "a forecaster of a lineage": (
+        ("lineage", "d-1", "--forecaster", "natve"),
+        "is no competitor of any suite: did you mean native?"),
+    "a question without an id": (
+        ("seal", "-p", "0.8"), "--id ID names the question"),
+    "a record that is none": (
+        ("resolve", "--id", "d-1", "--outcome", "pass", "--supersedes", "last"),
+        "--supersedes standing means the record that stands"),
+    "a quantity": (
+        ("resolve", "--id", "d-1", "--outcome", "pass", "--value", "duraton=3"),
+        "no quantity 'duraton': "),
     "an author": (
         ("seal", "--id", "d-1", "-p", "0.8", "--author", "forcaster"),
         "the charter lists no 'forcaster'"),
@@ -115,6 +126,19 @@ def test_a_seal_that_is_refused_is_not_called_a_duplicate(tmp_path: Path) -> Non
     shown = console.here("seal", "--id", "d-1")
     assert shown.code == 2
     assert "duplicate" not in shown.stderr
+
+
+def test_a_question_of_the_version_before_is_found_there(tmp_path: Path) -> None:
+    console = Console(tmp_path).found().frozen()
+    assert console.here(*OPENED, "--acceptance", BAR).code == 0
+    file = console.home / "piper-self.toml"
+    file.write_text(file.read_text().replace("piper-self@v1", "piper-self@v2"))
+    assert console.here("suite", "freeze", file).code == 0
+    shown = console.here("seal", "--id", "d-1", "--horizon", "24h", "-p", "0.8")
+    assert shown.code == 2
+    assert "it is open in piper-self@v1, which --suite names" in shown.stderr
+    named = ("--suite", "piper-self@v1", "--id", "d-1", "-p", "0.8")
+    assert console.here("seal", *named).code == 0
 
 
 def test_an_empty_stdin_is_called_empty(console: Console) -> None:

@@ -199,7 +199,7 @@ REFUSED = {
     "not an answer": (("-p", "won=0.2", "--suite", "own"), "answers-mismatch"),
     "no bar": (
         ("-p", "0.8", "--suite", "workshop", "--issuer", "dispatcher"),
-        "acceptance-hash-missing",
+        "--acceptance FILE gives it",
     ),
     "a tag that there is not": (
         ("-p", "0.8", *ISSUED, "--tag", "colour=red"),
@@ -227,6 +227,10 @@ REFUSED = {
     "a bar on stdin": ((*FORECAST, *ISSUED[:-1], "-"), "--acceptance is -, no file"),
     "no suite": (("-p", "0.8", "--suite", "owm"), "no suite in force is owm"),
     "no competitor": (("-p", "0.8", "--suite", "own", "--as", "me"), "no competitor"),
+    "a competitor misspelt": (
+        ("-p", "0.8", "--suite", "own", "--as", "natve"),
+        "own@v1 has no competitor natve: did you mean native?",
+    ),
 }
 
 
