@@ -212,10 +212,12 @@ def status(*, as_json: Json = False) -> None:
 
 def _print(shown: dict[str, Any]) -> None:
     counts = shown.pop("deliveries")
+    probes = counts.pop("probe")  # The doctor's own, and no delivery.
     words = [f"{count} {name}" for name, count in counts.items() if count]
     shown["installed"] = "yes" if shown["installed"] else "no: install it again"
     facts = [(name, value) for name, value in shown.items() if value != ""]
-    render.facts([*facts, ("deliveries", ", ".join(words) or "none yet")])
+    said = ("deliveries", ", ".join(words) or "none yet")
+    render.facts([*facts, said, *([("probes", probes)] if probes else [])])
 
 
 def _runtime(name: str) -> Runtime:

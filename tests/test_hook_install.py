@@ -482,6 +482,15 @@ def test_status_counts_what_was_delivered(desk: Desk) -> None:
     assert "install it again" in desk.must("hook", "status").stdout
 
 
+def test_status_calls_a_probe_no_delivery(desk: Desk) -> None:
+    folder = Path(desk.install().object["settings"]).parent
+    count(str(folder), "probe")
+    lines = desk.must("hook", "status").stdout.splitlines()
+    told = dict(line.split(maxsplit=1) for line in lines)
+    assert "probe" not in told["deliveries"]
+    assert told["probes"] == "1"
+
+
 def test_status_without_an_installation_says_how_to_make_one(desk: Desk) -> None:
     shown = desk.must("hook", "status")
     assert shown.stdout == ""
