@@ -33,6 +33,7 @@ from ledger.store import CHECKPOINT_EVERY, Head, Row, Store
 from ledger.suite import CharterManifest
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _JUMP_SECONDS = 60  # before a charter says how far clocks may drift apart
 
 
@@ -351,6 +352,11 @@ def _stopped(error: OSError) -> WriterStoppedError:
     remedy = "restart"
     if error.errno in _FULL:
         remedy = f"free space on the disk of {error.filename}, then start"
+    if error.errno in _BARRED:
+        return WriterStoppedError(
+            f"{error.filename} cannot be written ({error.strerror}): let this user "
+            "write there, then start; `ledger log` tells what is in the log"
+        )
     return WriterStoppedError(f"the disk failed ({error}): {remedy}")
 
 

@@ -1,5 +1,6 @@
 """What goes wrong: one sentence, one exit code, and never a traceback."""
 
+import errno
 import os
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.anchor import HighWaterMark
 from ledger.cli import failure
 from ledger.cli.context import find_ledger, state_home
 from ledger.cli.main import main
@@ -122,6 +124,20 @@ def test_no_receipt_is_printed_for_what_may_not_be_durable(
     assert (
         error["message"] == "lines 1 to 2 may or may not be in the log: the disk failed"
     )
+
+
+def test_a_mark_that_may_not_be_written_is_named_and_no_disk_is_blamed(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "state/head")
+
+    monkeypatch.setattr(HighWaterMark, "raise_to", fail)
+    text = console.must("suite", "new", "other", "--track", "world").stdout
+    shown = console.here("suite", "freeze", "-", stdin=text)
+    assert shown.code == 1
+    assert "state/head cannot be written (Permission denied)" in shown.stderr
+    assert "let this user write there, then start" in shown.stderr
 
 
 def test_a_second_writer_is_told_that_there_is_one(console: Console) -> None:
