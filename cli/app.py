@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -136,6 +136,11 @@ COMMANDS = {
 }
 
 
+_WORDS = "ledger.words"
+# The error of whoever misspells a word; typer exports only a kind of it.
+_MISUSE = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
+
+
 class Commands(TaughtGroup):
     """The table of commands, and the one place where errors become exit codes."""
 
@@ -161,11 +166,23 @@ class Commands(TaughtGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else load(name), rest
 
+    def parse_args(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
+        """Remember the words, since a misspelt one keeps options from being read."""
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run a command; say what went wrong in one sentence and exit with its code."""
         try:
             super().invoke(ctx)
             sys.stdout.flush()
+        except _MISUSE as error:
+            # What stands behind `--` is another program's.
+            words = ctx.meta[_WORDS]
+            if "--json" not in words[: (*words, "--").index("--")]:
+                raise
+            failure.report(UsageError(error.format_message()), as_json=True)
+            raise typer.Exit(failure.REFUSED) from error
         except LedgerError as error:
             failure.report(error, as_json=ctx.meta.get(AS_JSON, False))
             failure.output_takes()

@@ -71,6 +71,37 @@ def test_an_error_is_a_sentence_for_people_and_an_object_for_programs(
     assert told.object["error"]["message"] in str(error)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["sael"], "Did you mean 'seal'?"),
+        (["rows", "--sute", "x"], "--sute"),
+        (["log", "--since", "x"], "--since"),
+        (["daemon", "strat"], "Did you mean 'start'"),
+        (["init", "demo"], "Missing option '--origin'"),
+        (["checkpoint", "extra"], "(extra)"),
+    ],
+)
+def test_a_misspelt_word_is_an_object_with_json_and_a_sentence_without(
+    console: Console, words: list[str], says: str
+) -> None:
+    told = console.run(*words, "--json")
+    assert (told.code, told.stderr) == (2, "")
+    assert told.object["error"]["code"] == "usage"
+    assert says in told.object["error"]["message"]
+    shown = console.run(*words)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert says in shown.stderr
+
+
+def test_the_json_of_the_command_that_is_run_is_not_this_ones(
+    console: Console,
+) -> None:
+    shown = console.run("run", "--sute", "x", "--", "program", "--json")
+    assert (shown.code, shown.stdout) == (2, "")
+    assert "--sute" in shown.stderr
+
+
 def test_an_error_of_the_system_is_a_sentence_too(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
