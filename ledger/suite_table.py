@@ -104,8 +104,10 @@ class Table:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` looks like, or None."""
-    return next(iter(get_close_matches(word, sorted(known), n=1, cutoff=0.6)), None)
+    """Return the known word that `word` looks like in any letters, or None."""
+    folded = {each.casefold(): each for each in sorted(known)}
+    found = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
 
 
 def listed(words: Iterable[str], *, last: str = "or") -> str:

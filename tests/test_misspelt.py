@@ -35,6 +35,8 @@ MISSPELT: dict[str, tuple[tuple[str, ...], str]] = {
         ("compare", "native", "past-rat"), "did you mean past-rate?"),
     "a principal whose key is lost": (
         ("keys", "rotate", "zed"), "issuer, resolver and forecaster"),
+    "a status in small letters": (
+        ("resolve", "--status", "void", "--id", "d-1"), "did you mean VOID?"),
     "a forecaster of a lineage": (
         ("lineage", "d-1", "--forecaster", "natve"),
         "is no competitor of any suite: did you mean native?"),
