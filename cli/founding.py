@@ -146,7 +146,11 @@ def _custody(stated: str | None, roles_made: set[Role]) -> str:
         raise UsageError(msg)
     if stated == "separate" and actual == "shared":
         roles = listed(sorted(roles_made), last="and")
-        msg = f"custody is not separate while this command makes the keys of {roles}"
+        msg = (
+            f"custody is not separate while this command makes the keys of {roles}: let "
+            "each make its own (`ledger keys new NAME`), and bring the public forms with "
+            "--principal ROLE:NAME:VKEY"
+        )
         raise UsageError(msg)
     return stated or actual
 

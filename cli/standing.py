@@ -46,9 +46,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         if versions:
             return max(versions, key=lambda each: parse_version(each)[1])
         near = nearest(name, self.suites)
-        known = listed(self.suites, last="and") if self.suites else "none"
+        known = f"there are {listed(self.suites, last='and')}"
+        if len(self.suites) == 1:
+            known = f"there is {listed(self.suites)}"
         where = "here" if self.size is None else f"in the first {self.size} entries"
-        hint = f"did you mean {near}?" if near else f"there are {known}"
+        hint = f"did you mean {near}?" if near else known
         never = "never" if self.size is None else "not"
         msg = f"{name!r} was {never} frozen {where}: {hint}"
         raise UsageError(msg)

@@ -257,14 +257,20 @@ def _print(report: Report) -> None:
         counted = Counter(finding.rule for finding in report.findings)
         named = ", ".join(f"{count} {rule}" for rule, count in sorted(counted.items()))
         render.line(f"findings, which are facts and no failures: {named}")
-    render.line(f"{report.entries} entries, root {report.root or '(unknown)'}")
+    size = _counted(report.entries, "entries")
+    render.line(f"{size}, root {report.root or '(unknown)'}")
     render.line(f"anchor: {report.anchor}" if report.anchors else NO_ANCHOR)
     render.line(_conclusion(report))
 
 
+def _counted(count: int, things: str) -> str:
+    one = "entry" if things == "entries" else things.removesuffix("s")
+    return f"{count:,} {one if count == 1 else things}"
+
+
 def _line(check: Check) -> str:
     mark, colour = _MARKS[check.verdict]
-    covered = f"{check.covered:,} {COVERED[check.name]}" if check.covered else ""
+    covered = _counted(check.covered, COVERED[check.name]) if check.covered else ""
     said = f"{check.name:<12}{mark:<13}{covered:<20}{check.detail}".rstrip()
     start = 12
     painted = render.styled(mark, colour, sys.stdout)

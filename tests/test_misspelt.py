@@ -37,6 +37,8 @@ MISSPELT: dict[str, tuple[tuple[str, ...], str]] = {
         ("keys", "rotate", "zed"), "issuer, resolver and forecaster"),
     "a status in small letters": (
         ("resolve", "--status", "void", "--id", "d-1"), "did you mean VOID?"),
+    "a suite that looks like none": (
+        ("suite", "show", "zed"), "was never frozen here: there is piper-self@v1"),
     "a forecaster of a lineage": (
         ("lineage", "d-1", "--forecaster", "natve"),
         "is no competitor of any suite: did you mean native?"),
@@ -119,6 +121,23 @@ def test_two_principals_of_one_name_are_told_apart_before_anything_is_made(
     assert shown.code == 2
     assert "bob is named twice" in shown.stderr
     assert not (tmp_path / "new").exists()
+
+
+def test_custody_that_would_not_be_separate_is_told_how_it_can_be(
+    tmp_path: Path,
+) -> None:
+    words = ("--origin", "example.org/b", "--custody", "separate")
+    shown = Console(tmp_path).run("init", tmp_path / "new", *words)
+    assert shown.code == 2
+    assert "bring the public forms with --principal ROLE:NAME:VKEY" in shown.stderr
+
+
+def test_a_log_of_one_entry_is_counted_as_one(tmp_path: Path) -> None:
+    shown = Console(tmp_path).found().here("verify")
+    assert shown.code == 0
+    assert "1 entry, root " in shown.stdout
+    assert "holds        1 signature  " in shown.stdout
+    assert "1 entries" not in shown.stdout
 
 
 def test_a_seal_that_is_refused_is_not_called_a_duplicate(tmp_path: Path) -> None:
