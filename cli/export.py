@@ -137,6 +137,7 @@ def export(
             board=board,
             at=at,
             look=look,
+            as_json=as_json,
         )
         return
     _require_bundle(target, board)

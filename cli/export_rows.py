@@ -35,6 +35,7 @@ def export_rows(
     board: str | None = None,
     at: int | None = None,
     look: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """Write rows to the new file `target`, or to stdout where that is `-`.
 
@@ -67,6 +68,12 @@ def export_rows(
                 found = _on_board(report, wanted)
             text = _leaderboard(report, names, found) if form == TARGETSPACE else None
     _write(target, text or (_lines(found) if form == ROWS else _points(found)))
+    if target == STDOUT:
+        return
+    if as_json:
+        render.json_line({"file": target, "format": form, "rows": len(found)})
+    else:
+        render.note(f"wrote {target}")
 
 
 def _listed(board: str) -> "list[Listed]":
@@ -141,4 +148,3 @@ def _write(target: str, text: bytes) -> None:
     except FileNotFoundError:
         msg = f"{Path(target).parent} is no folder: make it before the file in it"
         raise UsageError(msg) from None
-    render.note(f"wrote {target}")

@@ -462,3 +462,16 @@ def test_what_cannot_be_written_is_refused(
 ) -> None:
     shown = console.here("export", *words)
     assert (shown.code, sentence in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["rows", "metrics"])
+def test_programs_are_told_what_file_was_written(tmp_path: Path, form: str) -> None:
+    console = Console(tmp_path).found().frozen()
+    file = tmp_path / "out"
+    shown = console.here("export", file, "--format", form, "--json")
+    assert (shown.code, shown.stderr) == (0, "")
+    rows = len(console.here("rows", "--json").object)
+    assert shown.object == {"file": str(file), "format": form, "rows": rows}
+    assert file.exists()
+    shown = console.here("export", tmp_path / "more", "--format", form)
+    assert (shown.stdout, shown.stderr) == ("", f"wrote {tmp_path / 'more'}\n")
