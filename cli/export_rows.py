@@ -140,11 +140,17 @@ def _write(target: str, text: bytes) -> None:
         sys.stdout.write(text.decode())
         return
     try:
-        with Path(target).open("xb") as file:
-            file.write(text)
+        file = Path(target).open("xb")  # noqa: SIM115 - removed where it is not whole
     except FileExistsError:
         msg = f"{target} exists: nothing is written over, choose another name"
         raise UsageError(msg) from None
     except FileNotFoundError:
         msg = f"{Path(target).parent} is no folder: make it before the file in it"
         raise UsageError(msg) from None
+    try:
+        with file:
+            file.write(text)
+    except BaseException:
+        # Half of it would pass for all, and keep the next try from its name.
+        Path(target).unlink()
+        raise

@@ -1,6 +1,7 @@
 """Rows in others' formats: TargetSpace's leaderboard and Piper's metric paths."""
 
 import json
+import resource
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -434,6 +435,32 @@ def test_a_leaderboard_is_a_file_that_was_not_there(
     )
     again = console.here(*words)
     assert (again.code, "nothing is written over" in again.stderr) == (2, True)
+
+
+def test_a_file_that_could_not_be_written_to_its_end_is_taken_away(
+    console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of it would pass for all of it, and keep the next try from its name."""
+    target = tmp_path / "rows.jsonl"
+    whole = console.here("export", "-", "--format", "rows").stdout
+    opened = Path.open
+
+    def full(path: Path, mode: str = "r", **more: Any) -> Any:
+        if path == target:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) // 2, limits[1]))
+        return opened(path, mode, **more)
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(Path, "open", full)
+    try:
+        shown = console.here("export", target, "--format", "rows")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert shown.code != 0
+    assert not target.exists()
+    monkeypatch.undo()
+    assert console.here("export", target, "--format", "rows").code == 0
+    assert target.read_text("utf-8") == whole
 
 
 def test_a_list_with_a_slice_makes_no_leaderboard(
