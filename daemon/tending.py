@@ -59,7 +59,9 @@ class Tending:
         for each in self._tasks:
             each.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._taker.shutdown(wait=False)
+        # The loop ends with what its own threads do, and the lock is given up after it:
+        # nobody else is to take a file that a step of ours still puts away.
+        asyncio.get_running_loop().run_in_executor(None, self._taker.shutdown)
 
     def described(self) -> dict[str, Any]:
         """Return what `status` says of the inbox and of pinned files."""
@@ -133,7 +135,7 @@ class Tending:
                 outcomes = await settled(self._committer, found)
                 step = partial(taking.send, outcomes)
         finally:
-            # In its turn: a stop waits for no step, and the thread may be in one.
+            # In its turn: who is cancelled waits for no step, and the thread may be in one.
             self._taker.submit(taking.close)
 
     def _stepped(self, step: Callable[[], list[msgspec.Raw]]) -> Batch | Taken:

@@ -355,6 +355,29 @@ def test_a_stop_while_a_file_is_read_is_no_fault_and_the_next_takes_it(
     until(lambda: contents(house, "done") == ["slow.jsonl"])
 
 
+def test_a_daemon_that_puts_a_file_away_keeps_the_lock_until_it_has(
+    house: House,
+) -> None:
+    slows = (
+        "import os, time; from ledger.daemon.inbox import Inbox; put = Inbox._put_away\n"
+        "def slow(self, name, told):\n"
+        "    os.mkdir(f'{self.path}/observed/put')\n"
+        "    time.sleep(1)\n"
+        "    return put(self, name, told)\n"
+        "Inbox._put_away = slow\n"
+    )
+    house.program = (*HURRIED[:2], slows + HURRIED[2])
+    drop(house, "slow.jsonl", lines(*house.shop.sealable(1)))
+    house.start()
+    until(lambda: contents(house, "observed") == ["put"])
+    assert house.process is not None
+    house.process.send_signal(signal.SIGTERM)
+    until(lambda: house.noted("stopped"))
+    assert contents(house, "done") == ["slow.jsonl"]
+    assert house.process.wait(SECONDS) == 0
+    assert not house.noted("fault")
+
+
 def test_a_daemon_refuses_a_pipe_and_goes_on(house: House) -> None:
     house.start()
     os.mkfifo(house.inbox / "pipe.jsonl")
