@@ -23,11 +23,11 @@ from ledger.projections.audit_signatures import InlineSignatures, Signatures
 from ledger.projections.audit_storage import Around, RawEntry
 from ledger.state import Blobs
 
-# Read and checked for signatures at once: enough to keep a worker busy, and few enough
-# to be still in a core's own cache.
+# Read at once, or checked for signatures by one worker.
 READ = 1_000
-# Held, so that the pass over them is long: it finds its own things cold when it begins.
-# And looked at at once, so that it finds hot what it has just made.
+# Held, so that what is done with them is done for long: first they are read, then their
+# signatures are checked, then all else, and each finds its own things cold when it
+# begins. And looked at at once, so that the last finds hot what it has just made.
 HELD, HELD_BYTES, NEAR = 8_000, 16 * 1024 * 1024, 64
 # Called with what is being done, how far it is, and how far it will go.
 Progress = Callable[[str, int, int], None]
@@ -142,7 +142,9 @@ def _look_at_all(
 ) -> None:
     whole = 0 if around.last is None else around.last + 1
     try:
-        for held in _held(entries, around, signatures):
+        for held in _held(entries, around):
+            for start in range(0, len(held), READ):
+                signatures.take(held[start : start + READ])
             for some in _near(held):
                 passed.take(some)
             progress("entries", passed.tree.size, whole)
@@ -150,18 +152,12 @@ def _look_at_all(
         passed.stop(error)
 
 
-def _held(
-    entries: EntrySource, around: Around, signatures: Signatures
-) -> Iterator[list[RawEntry]]:
-    """Yield many entries at a time, their signatures looked at or handed over.
-
-    What stands before damage is yielded before that is raised.
-    """
+def _held(entries: EntrySource, around: Around) -> Iterator[list[RawEntry]]:
+    """Yield many entries at a time; what stands before damage, before that is raised."""
     held: list[RawEntry] = []
     size = 0
     try:
         for batch in entries.batches(around.last, READ):
-            signatures.take(batch)
             held += batch
             size += sum([len(row[4]) for row in batch])
             if len(held) >= HELD or size > HELD_BYTES:
