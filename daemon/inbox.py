@@ -25,6 +25,8 @@ from ledger.unseen import whole
 
 DONE, REFUSED, TAKING, OBSERVED = "done", "refused", "taking", "observed"
 FILE_BYTES_MAX = 256 * 1024 * 1024
+# Blank ones included: they take time, and nothing comes of them that could be yielded.
+FILE_LINES_MAX = 1_000_000
 # What is not yet whole is dropped under such a name and renamed.
 _UNFINISHED = (".tmp",)
 _LINES, _ONE = ".jsonl", ".json"
@@ -232,11 +234,16 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, Line]]:
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 1):
         number += 1
+        if number > FILE_LINES_MAX:
+            msg = f"the file has more than {FILE_LINES_MAX:,} lines"
+            rest = f"{msg}: drop this one and the rest in other files"
+            yield number, RefusedError("file-unfit", rest)
+            return
         if file.tell() > FILE_BYTES_MAX:
-            msg = f"it grew beyond {FILE_BYTES_MAX:,} bytes while it was read"
-            raise RefusedError(
-                "file-unfit", f"{msg}: write it elsewhere, then rename it"
-            )
+            msg = f"the file grew beyond {FILE_BYTES_MAX:,} bytes while it was read"
+            rest = f"{msg}: write this line and the rest elsewhere, then rename it"
+            yield number, RefusedError("file-unfit", rest)
+            return
         if len(line.removesuffix(b"\n")) > LINE_BYTES_MAX:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LINE_BYTES_MAX)

@@ -10,10 +10,11 @@ import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from ledger.daemon import inbox
 from ledger.daemon.inbox import FILE_BYTES_MAX, Inbox, WaitsError
 from ledger.daemon.protocol import LINE_BYTES_MAX
 from ledger.errors import RefusedError
@@ -119,6 +120,47 @@ def test_sound_lines_of_a_refused_file_stay_accepted(house: House) -> None:
     assert (told["accepted"], told["refused"]) == (2, 2)
     assert contents(house, "refused") == ["mixed.jsonl", "mixed.jsonl.reason.json"]
     assert len(ids(house)) == 4
+
+
+@pytest.mark.parametrize("blank", [0, 8, 9])
+def test_a_file_has_so_many_lines_at_most_and_blank_ones_count(
+    house: House, monkeypatch: pytest.MonkeyPatch, blank: int
+) -> None:
+    """Who drops a file of nothing but blank lines is not to keep others waiting."""
+    monkeypatch.setattr(inbox, "FILE_LINES_MAX", 10)
+    opening, sealed = lines(*house.shop.sealable(1)).splitlines(keepends=True)
+    drop(house, "one.jsonl", opening + b"\n" * blank + sealed)
+    [told] = ingest(house)
+    if blank < 9:
+        assert (told["accepted"], told["refused"]) == (2, 0)
+        return
+    assert (told["accepted"], told["refused"]) == (1, 1)
+    [said] = reason(house, "one.jsonl")["told"]
+    assert (said["line"], said["code"]) == (11, "file-unfit")
+    assert "more than 10 lines" in said["message"]
+
+
+def test_of_a_file_that_grows_while_it_is_read_what_stood_before_is_taken(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (
+        b"".join(lines(each) for each in house.shop.sealable(number))
+        for number in (1, 2, 3)
+    )
+    drop(house, "one.jsonl", first + second + third)
+    opened = inbox._opened
+
+    def opened_small(path: Path) -> IO[bytes]:
+        file = opened(path)
+        monkeypatch.setattr(inbox, "FILE_BYTES_MAX", len(first + second))
+        return file
+
+    monkeypatch.setattr(inbox, "_opened", opened_small)
+    [told] = ingest(house)
+    assert (told["accepted"], told["refused"]) == (4, 1)
+    [said] = reason(house, "one.jsonl")["told"]
+    assert (said["line"], said["code"]) == (5, "file-unfit")
+    assert "grew beyond" in said["message"]
 
 
 def test_one_event_may_be_laid_out_over_many_lines(house: House) -> None:
