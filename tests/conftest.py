@@ -1,8 +1,11 @@
-"""Where the suite finds its vectors and, where they are present, the real data."""
+"""What tests of several files are given: the real data where it is, and a forger."""
 
 from pathlib import Path
 
 import pytest
+
+from tests.forger import Forger
+from tests.workshop import Workshop
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -14,3 +17,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the real data sets are not beside this checkout")
     return folder
+
+
+@pytest.fixture
+def forger(workshop: Workshop, tmp_path: Path) -> Forger:
+    """Somebody with a copy of the folder of the test's own `workshop`."""
+    return Forger(workshop, tmp_path)

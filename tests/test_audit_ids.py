@@ -4,7 +4,6 @@ only as far as SQLite's own check would."""
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import apsw
 import pytest
@@ -23,12 +22,6 @@ UNIQUE = {"entries": " UNIQUE", "cosignatures": ", UNIQUE(size, line)"}
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     """A ledger of twelve entries."""
     return Workshop(tmp_path_factory.mktemp("workshop")).found().tell()
-
-
-@pytest.fixture
-def forger(workshop: Workshop, tmp_path: Path) -> Forger:
-    """Somebody with a copy of the folder."""
-    return Forger(workshop, tmp_path)
 
 
 def schema(folder: Folder, *statements: str, **values: object) -> None:

@@ -33,12 +33,6 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("workshop")).found().tell()
 
 
-@pytest.fixture
-def forger(workshop: Workshop, tmp_path: Path) -> Forger:
-    """Somebody with a copy of the folder."""
-    return Forger(workshop, tmp_path)
-
-
 def false_checks(report: Report) -> list[str]:
     return [check.name for check in report.checks if check.ok is False]
 

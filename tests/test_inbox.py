@@ -374,21 +374,27 @@ def test_a_file_that_a_daemon_cannot_judge_waits_and_holds_up_no_other(
         until(lambda: talk.ask("status")["inbox"]["trouble"] is None)
 
 
-def test_a_stop_while_a_file_is_read_is_no_fault_and_the_next_takes_it(
-    house: House,
-) -> None:
+def start_slowed(house: House, owner: str, name: str) -> None:
+    """Start a daemon that takes a second for a step, and wait until it is in it."""
     slows = (
-        "import os, time; from ledger.daemon import inbox; opened = inbox._opened\n"
-        "def slow(path):\n"
-        "    os.mkdir(f'{path.parent.parent}/observed/read')\n"
+        "import os, time; from ledger.daemon import inbox\n"
+        f"step = {owner}.{name}\n"
+        "def slow(*words):\n"
+        f"    os.mkdir({str(house.inbox / 'observed' / 'begun')!r})\n"
         "    time.sleep(1)\n"
-        "    return opened(path)\n"
-        "inbox._opened = slow\n"
+        "    return step(*words)\n"
+        f"{owner}.{name} = slow\n"
     )
     house.program = (*HURRIED[:2], slows + HURRIED[2])
     drop(house, "slow.jsonl", lines(*house.shop.sealable(1)))
     house.start()
-    until(lambda: contents(house, "observed") == ["read"])
+    until(lambda: contents(house, "observed") == ["begun"])
+
+
+def test_a_stop_while_a_file_is_read_is_no_fault_and_the_next_takes_it(
+    house: House,
+) -> None:
+    start_slowed(house, "inbox", "_opened")
     assert house.stop() == 0
     assert not house.noted("fault")
     assert contents(house, "taking") == ["slow.jsonl"]
@@ -400,18 +406,7 @@ def test_a_stop_while_a_file_is_read_is_no_fault_and_the_next_takes_it(
 def test_a_daemon_that_puts_a_file_away_keeps_the_lock_until_it_has(
     house: House,
 ) -> None:
-    slows = (
-        "import os, time; from ledger.daemon.inbox import Inbox; put = Inbox._put_away\n"
-        "def slow(self, name, told):\n"
-        "    os.mkdir(f'{self.path}/observed/put')\n"
-        "    time.sleep(1)\n"
-        "    return put(self, name, told)\n"
-        "Inbox._put_away = slow\n"
-    )
-    house.program = (*HURRIED[:2], slows + HURRIED[2])
-    drop(house, "slow.jsonl", lines(*house.shop.sealable(1)))
-    house.start()
-    until(lambda: contents(house, "observed") == ["put"])
+    start_slowed(house, "inbox.Inbox", "_put_away")
     assert house.process is not None
     house.process.send_signal(signal.SIGTERM)
     until(lambda: house.noted("stopped"))

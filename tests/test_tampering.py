@@ -55,12 +55,6 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return made
 
 
-@pytest.fixture
-def forger(workshop: Workshop, tmp_path: Path) -> Forger:
-    """Somebody with a copy of the folder."""
-    return Forger(workshop, tmp_path)
-
-
 def judged(folder: Folder, options: Options = NOBODY) -> Report:
     report = verify_ledger(folder, options)
     assert report.as_json()["ok"] is (report.exit_code == 0)
