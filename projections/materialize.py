@@ -224,15 +224,16 @@ class Tables:
     def _insert_columns(
         self, table: str, row: type[RowStruct], columns: Columns
     ) -> None:
-        # A column that nothing is in is left out: it is null or 0 by default.
-        marks = {
-            field.name: mark
-            for field in msgspec.structs.fields(row)
-            if (mark := _mark(field.type, columns[field.name]))
-        }
+        marks, given = [], []
+        for field in msgspec.structs.fields(row):
+            column = _stored(field.type, columns[field.name])
+            marks.append(column if isinstance(column, str) else "?")
+            given += [] if isinstance(column, str) else [column]
+        # Without the columns' names: apsw looks the statement up again for each row,
+        # and that takes longer the longer it is.
         self.connection.executemany(
-            f"INSERT INTO {table} ({','.join(marks)}) VALUES ({','.join(marks.values())})",
-            zip(*(columns[name] for name in marks), strict=True),
+            f"INSERT INTO {table} VALUES ({','.join(marks)})",
+            zip(*given, strict=True),
         )
 
     def insert(self, table: str, rows: Sequence[RowStruct]) -> None:
@@ -275,18 +276,17 @@ def tables_apart() -> Iterator[Tables]:
         raise UncheckableError(msg) from error
 
 
-def _mark(annotation: object, column: list[Any]) -> str:
-    """Return the parameter of a column, empty where all of it is what is default.
+def _stored(annotation: object, column: list[Any]) -> list[Any] | str:
+    """Return a column as it is stored; one that nothing is in, as SQL says that.
 
-    `NEVER` or "" stand for null in columns that may be: to bind a None takes
-    Python's sqlite3 a microsecond, ten times as long as an integer.
+    `NEVER` or "" stand for null in columns that may be null.
     """
     if annotation is int:
-        return "?" if any(column) else ""
+        return column if any(column) else "0"
     if NoneType not in get_args(annotation):
-        return "?"
-    empty: int | str = NEVER if int in get_args(annotation) else ""
+        return column
+    empty = NEVER if int in get_args(annotation) else ""
     absent = column.count(empty)
     if absent == len(column):
-        return ""
-    return f"nullif(?, {empty!r})" if absent else "?"
+        return "null"
+    return [None if each == empty else each for each in column] if absent else column
