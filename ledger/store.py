@@ -35,7 +35,7 @@ DURABLE: dict[str, str | int] = {
     "trusted_schema": 0,
 }
 _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
-_WAL_PAGES_MAX = 4_000
+_WAL_PAGES_MAX = 1_000
 _NOTHING_WRITTEN = "log.db failed and nothing was written"
 _BUSY_MILLISECONDS = 5_000
 
