@@ -20,7 +20,7 @@ from ledger.keys.keyfile import read_key
 from ledger.keys.roster import Principal
 from ledger.keys.signing import SignerKey
 from ledger.suite import CharterManifest
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.writer import Receipt, Writer
 
 RootKey = Annotated[
@@ -74,12 +74,7 @@ class Amendment:
         found = self.principal_if_any(name)
         if found is None:
             names = [each.name for each in self.charter.principals]
-            near = nearest(name, names)
-            hint = (
-                f"did you mean {near}?"
-                if near
-                else f"it lists {listed(names, last='and')}"
-            )
+            hint = suggestion(name, names) or f"it lists {listed(names, last='and')}"
             msg = f"the charter lists no {name}: {hint}"
             raise UsageError(msg)
         return found

@@ -26,7 +26,7 @@ from ledger.keys.signing import (
 )
 from ledger.log import create
 from ledger.suite import CharterManifest
-from ledger.suite_table import listed, nearest, repeated
+from ledger.suite_table import listed, repeated, suggestion
 from ledger.writer import Receipt, Submission
 
 CUSTODY = ("shared", "separate")
@@ -100,8 +100,7 @@ def parse_person(text: str) -> Person:
     name, _, key = rest.partition(":")
     role = next((each for each in ROLES if each == stated), None)
     if role is None or not name:
-        near = nearest(stated, ROLES)
-        hint = f"did you mean {near}?" if near else f"the roles are {listed(ROLES)}"
+        hint = suggestion(stated, ROLES) or f"the roles are {listed(ROLES)}"
         msg = f"{text} is not ROLE:NAME or ROLE:NAME:VKEY: {hint}"
         raise UsageError(msg)
     if key and parse_verifier(key).name != name:

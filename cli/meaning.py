@@ -13,7 +13,7 @@ from ledger.errors import RefusedError, UsageError
 from ledger.keys.roster import Role
 from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.unit import unit_name
 
 Fields = dict[str, object]
@@ -148,7 +148,6 @@ def _unknown(
     what: str, name: object, frozen: FrozenSuite, known: Iterable[str]
 ) -> RefusedError:
     names = list(known)
-    near = nearest(str(name), names)
-    hint = f"did you mean {near}?" if near else f"it has {listed(names, last='and')}"
+    hint = suggestion(str(name), names) or f"it has {listed(names, last='and')}"
     msg = f"{frozen.manifest.suite} has no {what} {name}: {hint}"
     return RefusedError(f"unknown-{what}", msg)

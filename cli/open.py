@@ -11,7 +11,7 @@ from ledger.cli.options import Json, LedgerDir
 from ledger.cli.standing import Standing, standing
 from ledger.clock import micros
 from ledger.errors import UsageError
-from ledger.suite_table import nearest
+from ledger.suite_table import suggestion
 
 if TYPE_CHECKING:
     from ledger.projections.agenda import OpenUnit
@@ -92,8 +92,8 @@ def _suites_of(name: str, found: Standing, suite: str | None) -> set[str]:
     ]
     sealing = sorted({each.name for _, each in competitors if each.principal})
     if not mine:
-        near, known = nearest(name, sealing), ", ".join(sealing) or "none"
-        hint = f"did you mean {near}?" if near else f"those who forecast are {known}"
+        known = ", ".join(sealing) or "none"
+        hint = suggestion(name, sealing) or f"those who forecast are {known}"
         msg = f"{name!r} is no competitor of {suite or 'any suite'}: {hint}"
         raise UsageError(msg)
     concerned = {each for each, competitor in mine if competitor.principal}

@@ -14,7 +14,7 @@ from ledger.cli.past import moment, report_at
 from ledger.cli.rows_table import print_rows
 from ledger.cli.standing import Standing
 from ledger.errors import UsageError
-from ledger.suite_table import nearest
+from ledger.suite_table import suggestion
 
 if TYPE_CHECKING:
     from ledger.projections.report import Report
@@ -200,7 +200,7 @@ def _require_tags(groupings: list[str], found: Standing, suite: str | None) -> N
     for grouping in groupings:
         tag = grouping.removeprefix(_TAG)
         if grouping.startswith(_TAG) and tag not in allowed:
-            near, known = nearest(tag, allowed), ", ".join(sorted(allowed)) or "none"
-            hint = f"did you mean {near}?" if near else f"allowed are: {known}"
+            known = ", ".join(sorted(allowed)) or "none"
+            hint = suggestion(tag, allowed) or f"allowed are: {known}"
             msg = f"no template of {suite or 'any suite'} allows a tag {tag!r}: {hint}"
             raise UsageError(msg)

@@ -11,7 +11,7 @@ from ledger.ids import parse_version
 from ledger.log import Reader
 from ledger.replay import recorded
 from ledger.suite import CharterManifest, SuiteManifest
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +45,11 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         versions = [each for each in self.suites if name in (each, each.split("@")[0])]
         if versions:
             return max(versions, key=lambda each: parse_version(each)[1])
-        near = nearest(name, self.suites)
         known = f"there are {listed(self.suites, last='and')}"
         if len(self.suites) == 1:
             known = f"there is {listed(self.suites)}"
         where = "here" if self.size is None else f"in the first {self.size} entries"
-        hint = f"did you mean {near}?" if near else known
+        hint = suggestion(name, self.suites) or known
         never = "never" if self.size is None else "not"
         msg = f"{name!r} was {never} frozen {where}: {hint}"
         raise UsageError(msg)
@@ -93,10 +92,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             for each in self.suites[suite].manifest.competitors
         }
         strange = next((each for each in competitors if each not in known), None)
-        near = None if strange is None else nearest(strange, known)
-        if near is not None:
-            return f"did you mean {near}?"
-        return "; ".join(map(self._known, suites)) or "none is frozen here"
+        hint = "" if strange is None else suggestion(strange, known)
+        return hint or "; ".join(map(self._known, suites)) or "none is frozen here"
 
     def _known(self, suite: str) -> str:
         names = [each.name for each in self.suites[suite].manifest.competitors]

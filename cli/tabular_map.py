@@ -28,7 +28,7 @@ from ledger.cli.tabular_source import Source, constant, parse_source
 from ledger.cli.tabular_values import Reading
 from ledger.errors import UsageError
 from ledger.events import Status
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 QUESTION_TEXTS = ("template", "id", "horizon", "target", "cluster", "slot")
 QUESTION_TIMES = ("opened_at", "cutoff_at", "resolve_by")
@@ -264,11 +264,6 @@ def _meaning(text: str, answers: tuple[str, ...]) -> Meaning:
 
 def _require_known(name: str, known: Sequence[str], what: str) -> None:
     if name not in known:
-        near = nearest(name, known)
-        remedy = (
-            f"did you mean {near}?"
-            if near
-            else f"there are {listed(known, last='and')}"
-        )
+        remedy = suggestion(name, known) or f"there are {listed(known, last='and')}"
         msg = f"{what}: {remedy}"
         raise UsageError(msg)

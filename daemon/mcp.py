@@ -30,7 +30,7 @@ from ledger.daemon.protocol import RecordOf
 from ledger.errors import LedgerError, UsageError
 from ledger.grammar import HEX_PATTERN
 from ledger.ids import sha256_hex
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.suite_words import shown
 from ledger.writer import Receipt
 
@@ -219,8 +219,7 @@ def _misfit(arguments: Found, error: ValidationError) -> str:
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"it has {listed(known, last='and')}"
+    hint = suggestion(name, known) or f"it has {listed(known, last='and')}"
     return f"{name[:_LETTERS_MAX]!r}: {hint}"
 
 

@@ -60,7 +60,7 @@ from ledger.daemon.space import Space
 from ledger.errors import RefusedError
 from ledger.folder import Folder
 from ledger.signatures import SignaturesAhead
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.unit import unit_name
 from ledger.writer import Receipt
 
@@ -202,9 +202,8 @@ class Methods:
     def _method(self, name: str) -> Callable[[Call], Iterator[None] | None]:
         method = self._methods.get(name)
         if method is None:
-            near = nearest(name[:40], self._methods)
             known = listed(sorted(self._methods))
-            hint = f"did you mean {near}?" if near else f"there are {known}"
+            hint = suggestion(name[:40], self._methods) or f"there are {known}"
             msg = f"there is no method {name[:40]!r}: {hint}"
             raise FaultError(UNKNOWN_METHOD, msg, "unknown-method")
         return method

@@ -10,7 +10,7 @@ import msgspec
 
 from ledger.errors import UsageError
 from ledger.suite import SuiteManifest, Template
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 _TWO = 2
 
@@ -99,8 +99,7 @@ def _nobody(name: str | None, suite: str, manifest: SuiteManifest) -> str:
     if name is None or manifest.competitor(name) is not None:
         return f"{suite} has no competitor whose key is at hand: --keys"
     known = [each.name for each in manifest.competitors]
-    near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else f"it has {listed(known, last='and')}"
+    hint = suggestion(name, known) or f"it has {listed(known, last='and')}"
     return f"{suite} has no competitor {name}: {hint}"
 
 

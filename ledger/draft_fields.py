@@ -24,7 +24,7 @@ from ledger.grammar import (
     Hex,
     Key,
 )
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.suite_words import shown, unwrapped, words
 
 # Takes a value, where it stands, and the present instant.
@@ -63,8 +63,7 @@ def require_known(given: Mapping[str, object], known: list[str], what: str) -> N
     """Refuse the first key of `given` that is none of `known`."""
     for key in given:
         if key not in known:
-            near = nearest(key, known)
-            remedy = f"did you mean {near}?" if near else f"it has {listed(known)}"
+            remedy = suggestion(key, known) or f"it has {listed(known)}"
             raise unfit(shown(key), f"is no field of {what}", remedy)
 
 
@@ -249,13 +248,10 @@ def _other_speller(kind: inspect.Type) -> Speller:
 
     def spell(value: object, where: str, _: datetime) -> object:
         if isinstance(kind, inspect.LiteralType) and value not in kind.values:
-            near = (
-                nearest(value, map(str, kind.values))
-                if isinstance(value, str)
-                else None
-            )
-            hint = f"did you mean {near}? It is " if near else "write "
-            raise unfit(where, f"is {shown(value)}", f"{hint}{words_for(kind)}")
+            text = value if isinstance(value, str) else ""
+            hint = suggestion(text, map(str, kind.values))
+            remedy = f"{hint} It is" if hint else "write"
+            raise unfit(where, f"is {shown(value)}", f"{remedy} {words_for(kind)}")
         return value
 
     return spell

@@ -35,7 +35,7 @@ from ledger.events import (
 from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 from ledger.suite_words import shown
 from ledger.unit import Unit, unit_name
 
@@ -184,8 +184,7 @@ def type_of(draft: Mapping[str, object]) -> type[LedgerEvent]:
         raise unfit("type", "is missing", f"write {listed(TYPES)}")
     cls = TYPES.get(given) if isinstance(given, str) else None
     if cls is None:
-        near = nearest(str(given), TYPES)
-        remedy = f"did you mean {near}?" if near else f"write {listed(TYPES)}"
+        remedy = suggestion(str(given), TYPES) or f"write {listed(TYPES)}"
         raise unfit("type", f"is {shown(given)}", remedy)
     return cls
 

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from ledger.grammar import Instant
 from ledger.suite import SuiteManifest
-from ledger.suite_table import Gap, Table, listed, nearest, repeated
+from ledger.suite_table import Gap, Table, listed, repeated, suggestion
 from ledger.suite_words import remedy_for, shown, unwrapped, words
 
 _UNSOUND: Final = object()
@@ -101,11 +101,11 @@ class _Examination:
         for key in table.given:
             if key in known or key == kind.tag_field:
                 continue
-            near, homes = nearest(key, known), _homes().get(key, ())
+            hint, homes = suggestion(key, known), _homes().get(key, ())
             if homes:
                 remedy = f"it belongs {listed(homes)}"
-            elif near:
-                remedy = f"did you mean {near}?"
+            elif hint:
+                remedy = hint
             else:
                 remedy = "leave it out: only the documented keys can be frozen"
             self._refuse(table.at(key), "is no key of a suite", remedy)

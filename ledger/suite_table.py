@@ -103,11 +103,11 @@ class Table:
         )
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` looks like in any letters, or None."""
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Ask for the known word that `word` looks like in any letters; empty for none."""
     folded = {each.casefold(): each for each in sorted(known)}
     found = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    return f"did you mean {folded[found[0]]}?" if found else ""
 
 
 def listed(words: Iterable[str], *, last: str = "or") -> str:

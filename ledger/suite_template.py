@@ -7,7 +7,7 @@ from typing import Literal
 
 from ledger.errors import UsageError
 from ledger.ids import parse_version
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 Track = Literal["self", "world", "target"]
 TRACKS: tuple[Track, ...] = ("self", "world", "target")
@@ -285,9 +285,8 @@ def new_suite(name: str, track: str) -> str:
     for known in TRACKS:
         if known == track:
             return _filled(suite, known)
-    near = nearest(track, TRACKS)
-    hint = f"did you mean {near}? " if near else ""
-    msg = f"{track!r} is no track: {hint}Write {listed(TRACKS)}"
+    remedies = filter(None, (suggestion(track, TRACKS), f"Write {listed(TRACKS)}"))
+    msg = f"{track!r} is no track: {' '.join(remedies)}"
     raise UsageError(msg)
 
 

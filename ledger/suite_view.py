@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 
-from ledger.suite_table import Gap, Table, listed, nearest
+from ledger.suite_table import Gap, Table, listed, suggestion
 
 
 class Suite:
@@ -79,9 +79,8 @@ class Suite:
 def unknown(table: Table, key: str, name: str, kind: str, known: Iterable[str]) -> Gap:
     """Return the gap of a name under `key` that nothing of that kind has."""
     names = sorted(known)
-    near = nearest(name, names)
-    if near is not None:
-        remedy = f"did you mean {near}?"
+    if hint := suggestion(name, names):
+        remedy = hint
     elif names:
         remedy = f"write {listed(names)}"
     else:

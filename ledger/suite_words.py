@@ -10,7 +10,7 @@ import msgspec
 from msgspec import inspect
 
 from ledger.grammar import DECIMAL_PATTERN, HEX_PATTERN, KEY_PATTERN, DecimalText
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 _SHOWN_MAX = 60
 # A decimal longer than the grammar's is no slip of the pen to be spelled anew.
@@ -80,9 +80,8 @@ def remedy_for(given: object, kind: inspect.Type) -> str:
             if spelled is not None:
                 return f'write "{spelled}", in quotes and without trailing zeros'
         case inspect.LiteralType(values=values) if isinstance(given, str):
-            near = nearest(given, map(str, values))
-            if near:
-                return f"did you mean {near}? It is {words(kind)}"
+            if hint := suggestion(given, map(str, values)):
+                return f"{hint} It is {words(kind)}"
         case inspect.BoolType() | inspect.IntType() if isinstance(given, str):
             bare = given.strip()
             if bare in {"true", "false"} or (bare.isascii() and bare.isdigit()):

@@ -15,7 +15,7 @@ from ledger.projections.glossary_units import OF_UNITS
 from ledger.projections.glossary_worth import OF_WORTH
 from ledger.projections.rows import Row
 from ledger.suite import SuiteManifest
-from ledger.suite_table import nearest
+from ledger.suite_table import suggestion
 
 # Everything that a row publishes by name, scores first.
 FIGURES: dict[str, Entry] = {
@@ -47,8 +47,7 @@ def entry_of(figure: str) -> Entry:
     """
     found = FIGURES.get(figure) or next(_at_path(figure), None)
     if found is None:
-        near = nearest(figure, FIGURES)
-        hint = f"did you mean {near}?" if near else "docs/rows.md lists what there is"
+        hint = suggestion(figure, FIGURES) or "docs/rows.md lists what there is"
         raise UsageError(f"no row has a figure {figure!r}: {hint}")
     return found
 

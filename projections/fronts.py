@@ -14,7 +14,7 @@ from ledger.projections.capability import Column, capability
 from ledger.projections.cohort import Measure
 from ledger.projections.glossary import GLOSSARY, HIGHER
 from ledger.projections.rows import Row
-from ledger.suite_table import nearest
+from ledger.suite_table import suggestion
 
 Shown = dict[str, Any]
 _PART = ("suite", "slot", "horizon", "slice")
@@ -30,10 +30,7 @@ def columns_of(scores: Sequence[str]) -> list[Column]:
     for score in scores:
         entry = GLOSSARY.get(score)
         if entry is None:
-            near = nearest(score, GLOSSARY)
-            hint = (
-                f"did you mean {near}?" if near else "docs/rows.md lists what there is"
-            )
+            hint = suggestion(score, GLOSSARY) or "docs/rows.md lists what there is"
             raise UsageError(f"no row has a score {score!r}: {hint}")
         if not entry.better:
             msg = f"{score} has no better or worse: it describes, and ranks nobody"

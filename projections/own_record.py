@@ -25,7 +25,7 @@ from ledger.projections.parts import values_of
 from ledger.projections.reliability import reliability
 from ledger.projections.sample import sample
 from ledger.suite import Competitor, SuiteManifest
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 
 def own_record(
@@ -91,8 +91,7 @@ def _competitor(field: Field, name: str) -> Competitor:
     found = manifest.competitor(name)
     if found is None or not field.competes(found):
         names = [each.name for each in manifest.competitors if field.competes(each)]
-        near = nearest(name, names)
-        hint = f"did you mean {near}?" if near else f"those are {listed(names)}"
+        hint = suggestion(name, names) or f"those are {listed(names)}"
         msg = f"{name!r} has no vectors in {manifest.suite}: {hint}"
         raise UsageError(msg)
     return found
@@ -114,9 +113,8 @@ def _require_declared(
 
 
 def _unknown(what: str, name: str, known: Sequence[str], where: str) -> UsageError:
-    near = nearest(name, known)
     those = f"it has {listed(known, last='and')}" if known else "it has none"
-    hint = f"did you mean {near}?" if near else those
+    hint = suggestion(name, known) or those
     return UsageError(f"{where} has no {what} {name!r}: {hint}")
 
 

@@ -15,7 +15,7 @@ from ledger.projections.materialize import Tables
 from ledger.projections.rows import Row, rows
 from ledger.projections.suites import Frozen, SuiteVersion, successor_name
 from ledger.projections.tables import ReportRow
-from ledger.suite_table import listed, nearest
+from ledger.suite_table import listed, suggestion
 
 _BEHIND = -1
 # What every reader of a row looks at.
@@ -72,11 +72,9 @@ class Report:
         ]
         if forecaster is not None and not found:
             known = {each.name for of in chosen for each in of.manifest.competitors}
-            near = None if forecaster in known else nearest(forecaster, known)
-            hint = (
-                f"did you mean {near}?"
-                if near
-                else f"of {listed(sorted(known), last='and')}, those have some that "
+            hint = "" if forecaster in known else suggestion(forecaster, known)
+            hint = hint or (
+                f"of {listed(sorted(known), last='and')}, those have some that "
                 "seal, or are computed from the past"
             )
             raise UsageError(f"{forecaster!r} has no rows: {hint}")
@@ -94,9 +92,9 @@ class Report:
         """Return a suite version; raises `UsageError` for one that was never frozen."""
         found = self._frozen.suites.get(name)
         if found is None:
-            near = nearest(name, self._frozen.suites)
             known = ", ".join(self._frozen.suites) or "none"
-            hint = f": did you mean {near}?" if near else f"; frozen are: {known}"
+            hint = suggestion(name, self._frozen.suites)
+            hint = f": {hint}" if hint else f"; frozen are: {known}"
             raise UsageError(f"{name!r} was never frozen here{hint}")
         return found
 
