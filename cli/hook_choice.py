@@ -25,8 +25,8 @@ def completed(
     ring = KeyRing(keys_folder(folder, keys_at))
     names = ("suite", "template", "horizon", "forecaster")
     draft: dict[str, object] = {name: known[name] for name in names if known.get(name)}
-    # Of a unit that nobody has opened: its template's only horizon is meant.
-    draft["id"] = "any"
+    # No unit is spelled like this, so that none is open: a template's only horizon is meant.
+    draft["id"] = "*"
     with open_reader(folder) as reader:
         meaning = Meaning(draft, load_state(folder, reader.store, Index()), ring)
         frozen = meaning.suite()

@@ -13,6 +13,7 @@ from ledger.errors import RefusedError, UsageError
 from ledger.keys.roster import Role
 from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
+from ledger.suite import Template
 from ledger.suite_table import listed, suggestion
 from ledger.unit import unit_name
 
@@ -36,14 +37,23 @@ class Meaning:
             render.note(f"Taken as meant: {', '.join(self._taken)}.")
 
     def suite(self) -> FrozenSuite:
-        """Return the suite that is meant: the named one, or the only one in force."""
+        """Return the suite that is meant: the named one, or the only one in force.
+
+        Where a unit is named by its id, those that have it open come first.
+        """
         if not self.draft.get("suite"):
             in_force = [
                 name
                 for name in self._state.suites
                 if not self._state.is_superseded(name)
             ]
-            self.draft["suite"] = self._only("--suite", in_force, "suites in force")
+            known = [
+                name for name in in_force if self._has_unit(self._state.suites[name])
+            ]
+            what = "suites in force"
+            if known:
+                what = f"suites in which {self.draft['id']} is open"
+            self.draft["suite"] = self._only("--suite", known or in_force, what)
         named = str(self.draft["suite"])
         if named in self._state.latest:
             self.draft["suite"] = f"{named}@v{self._state.latest[named]}"
@@ -67,18 +77,31 @@ class Meaning:
     def _horizon(self, frozen: FrozenSuite) -> None:
         """Name the horizon of the only unit with that id, or the template's only one."""
         template = frozen.templates[str(self.draft["template"])]
-        suite, id_ = frozen.manifest.suite, str(self.draft["id"])
-        known = [
+        known = self._horizons(frozen.manifest.suite, template)
+        what = f"horizons of {template.id}"
+        if known:
+            what = f"horizons at which {self.draft['id']} is open"
+        self.draft["horizon"] = self._only(
+            "--horizon", known or template.horizons, what
+        )
+
+    def _has_unit(self, frozen: FrozenSuite) -> bool:
+        """Tell whether a suite has a unit open that is named so far like this."""
+        named = self.draft.get("template")
+        return any(
+            self._horizons(frozen.manifest.suite, template)
+            for template in frozen.templates.values()
+            if named in {None, template.id}
+        )
+
+    def _horizons(self, suite: str, template: Template) -> list[str]:
+        """Return the horizons at which a template has the unit of that id open."""
+        id_ = str(self.draft.get("id"))
+        return [
             horizon
             for horizon in template.horizons
             if self._state.units.named(unit_name(suite, template.id, id_, horizon))
         ]
-        what = f"horizons of {template.id}"
-        if known:
-            what = f"horizons at which {id_} is open"
-        self.draft["horizon"] = self._only(
-            "--horizon", known or template.horizons, what
-        )
 
     def forecaster(self, frozen: FrozenSuite) -> None:
         """Name the competitor, and the principal who seals for it."""

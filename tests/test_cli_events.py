@@ -178,6 +178,23 @@ def test_with_two_suites_somebody_must_say_which(console: Console) -> None:
     assert "--suite: the suites in force are piper-self@v1 and weather@v1" in message
 
 
+def test_the_suite_is_that_in_which_the_question_is_open(console: Console) -> None:
+    opened(console)
+    console.frozen("weather", "world")
+    shown = console.here("seal", "--id", "d-1", "-p", "0.8")
+    assert "Taken as meant: --suite piper-self@v1, " in shown.stderr
+    more = ("--suite", "weather", "--horizon", "7d", *OPENED[:4])
+    done = console.here("resolve", "--status", "PENDING", "--id", "d-1", *more)
+    assert done.code == 0, done.stderr
+    both = console.here("seal", "--id", "d-1", "-p", "0.8").stderr
+    assert "suites in which d-1 is open are piper-self@v1 and weather@v1" in both
+    template = ("--template", "dated-event")
+    named = console.here("seal", "--id", "d-1", "-p", "0.8", *template)
+    assert "Taken as meant: --suite weather@v1, --horizon 7d" in named.stderr
+    elsewhere = console.here("seal", "--id", "nowhere", "-p", "0.8").stderr
+    assert "suites in force are piper-self@v1 and weather@v1" in elsewhere
+
+
 def test_a_superseded_suite_is_not_what_is_meant(console: Console) -> None:
     console.frozen("piper-self@v2")
     shown = console.here("seal", "--id", "d-1", "-p", "0.8", "--json")
