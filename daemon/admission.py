@@ -3,7 +3,7 @@
 None of it needs the log's state, so that the writer's thread is left for what does.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
@@ -91,12 +91,14 @@ def batch_in_slices(
     roster: Roster,
     folder: Folder,
     ahead: SignaturesAhead | None = None,
+    require_room: Callable[[Batch], None] = lambda _: None,
 ) -> Generator[None, None, Batch]:
     """Return events as they may queue; an unfit one keeps its place as a refusal.
 
     Yields between slices of the work. Signatures are checked by `ahead`, where there is
-    one and it has room. Raises `FaultError` where this side may not send them, or there
-    are none.
+    one and it has room, once `require_room` let the batch pass: of what is sent away
+    nobody asks for the verdicts. Raises `FaultError` where this side may not send them,
+    or there are none.
     """
     if not 1 <= len(events) <= EVENTS_MAX:
         msg = f"there are {len(events)} events: send 1 to {EVENTS_MAX} at a time"
@@ -106,18 +108,18 @@ def batch_in_slices(
         found.append(opened(event, side, roster, folder))
         if at % SLICE_EVENTS == 0:
             yield
-    given = None if ahead is None else ahead.give(_unchecked(found))
-    if given is None:
-        for at, each in enumerate(found):
-            found[at] = checked(each)
-            if (at + 1) % SLICE_EVENTS == 0:
-                yield
-    return Batch(
-        admitted=tuple(found),
-        is_atomic=is_atomic,
-        bytes=sum(len(memoryview(event)) for event in events),
-        given=given,
-    )
+    size = sum(len(memoryview(event)) for event in events)
+    if ahead is not None:
+        made = Batch(admitted=tuple(found), is_atomic=is_atomic, bytes=size)
+        require_room(made)
+        given = ahead.give(_unchecked(found))
+        if given is not None:
+            return msgspec.structs.replace(made, given=given)
+    for at, each in enumerate(found):
+        found[at] = checked(each)
+        if (at + 1) % SLICE_EVENTS == 0:
+            yield
+    return Batch(admitted=tuple(found), is_atomic=is_atomic, bytes=size)
 
 
 def is_checked_ahead(

@@ -192,30 +192,32 @@ class Committer:
     ) -> None:
         """Queue a request; `reply` is called in this thread when all is decided.
 
-        `whose` it is tells which requests are taken in their order. What is urgent still queues where others are sent away, up to as much again: a
-        flood of forecasts is not to keep outcomes out. Raises `FaultError`: `busy` while the queue is full, `stopped` for ever after.
+        `whose` it is tells which requests are taken in their order. What is urgent
+        still queues where others are sent away, up to as much again: a flood of
+        forecasts is not to keep outcomes out. Raises as `require_room`.
         """
-        if self._stopped is not None:
-            raise self._stopped
-        is_first = self.jobs_waiting == 0
-        shares = _URGENT_SHARES if is_urgent else 1
-        if not is_first and (
-            self.events_waiting + job.events > shares * self._events_max
-            or self.bytes_waiting + job.bytes > shares * self._bytes_max
-        ):
-            self.counts.busy += 1
-            raise self._busy()
+        self.require_room(job, is_urgent=is_urgent)
         self._count(job, 1)
         self._groups.put(
             (job, reply), events=job.events, is_atomic=job.is_atomic, whose=whose
         )
 
-    def _busy(self) -> FaultError:
+    def require_room(self, job: Job, *, is_urgent: bool) -> None:
+        """Raise `FaultError`: `busy` while the queue is full, `stopped` for ever after."""
+        if self._stopped is not None:
+            raise self._stopped
+        shares = _URGENT_SHARES if is_urgent else 1
+        if self.jobs_waiting == 0 or (
+            self.events_waiting + job.events <= shares * self._events_max
+            and self.bytes_waiting + job.bytes <= shares * self._bytes_max
+        ):
+            return
+        self.counts.busy += 1
         groups = 1 + self.events_waiting // GROUP_EVENTS_MAX
         wait_ms = round(1_000 * groups * self._group_seconds)
         wait_ms = min(max(wait_ms, _RETRY_MS_MIN), _RETRY_MS_MAX)
         msg = f"{self.events_waiting} events wait already: try again in {wait_ms} ms"
-        return FaultError(BUSY, msg, "busy", retry_after_ms=wait_ms)
+        raise FaultError(BUSY, msg, "busy", retry_after_ms=wait_ms)
 
     def _answer(self, answers: list[tuple[Job, Reply, Answer]], seconds: float) -> None:
         """Give each its answer, in the event loop's thread."""
@@ -303,7 +305,7 @@ class Committer:
             each.fault = FaultError(REFUSED, str(error), "corrupt-log")
             each.is_torn = True
         except _OWN_FAULTS:
-            self._note_fault(traceback.format_exc())
+            self._deliver(partial(self._on_fault, traceback.format_exc()))
             msg = "the daemon failed at this request, and wrote nothing of it"
             each.fault = FaultError(INTERNAL_ERROR, msg, "internal-error")
             each.is_torn = True
@@ -360,9 +362,6 @@ class Committer:
             done = Done(outcomes=outcomes, note=note, found=each.found)
             answers.append((each.job, each.reply, done))
         return answers
-
-    def _note_fault(self, trace: str) -> None:
-        self._deliver(partial(self._on_fault, trace))
 
     def _stop(self, group: list[tuple[Job, Reply]], error: Exception) -> None:
         """Answer what waits, now and later, that the writer is dead."""

@@ -249,6 +249,9 @@ class Methods:
             roster=self._committer.roster,
             folder=self._folder,
             ahead=self._ahead if is_ahead else None,
+            require_room=partial(
+                waiting.require_room, is_urgent=call.side == EVALUATOR
+            ),
         )
         self._submit(call, job, _appended)
 

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,11 +18,13 @@ from ledger.daemon.admission import (
     batch_in_slices,
     is_checked_ahead,
 )
-from ledger.daemon.protocol import STOPPED
+from ledger.daemon.protocol import BUSY, STOPPED, FaultError
 from ledger.daemon.reading import ReadingRoom
 from ledger.daemon.sockets import AGENT, EVALUATOR
 from ledger.daemon.turns import Turns
 from ledger.errors import RefusedError
+from ledger.signatures import Given, SignaturesAhead
+from ledger.writer import Submission
 from tests.served import SECONDS, Present, Served, served, wire
 from tests.workshop import signed_bytes
 
@@ -121,6 +123,35 @@ def test_many_events_are_opened_and_checked_in_slices(
     assert found == breaks
     assert len(made.admitted) == count
     assert all(isinstance(each, RefusedError) for each in made.admitted)
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_what_is_sent_away_busy_is_not_given_to_be_checked(
+    tmp_path: Path, *, is_full: bool
+) -> None:
+    shop = Present(tmp_path)
+    shop.found()
+    given: list[int] = []
+
+    class Ahead(SignaturesAhead):
+        def give(self, chunk: Sequence[Submission]) -> Given | None:
+            given.append(len(chunk))
+            return None
+
+    def require_room(made: Batch) -> None:
+        assert (made.events, given) == (2, [])
+        if is_full:
+            raise FaultError(BUSY, "try again", "busy")
+
+    with shop.writer() as writer, Ahead() as ahead:
+        work = batch_in_slices(
+            [msgspec.Raw(msgspec.json.encode(forged(shop)))] * 2, side=AGENT,
+            is_atomic=False, roster=writer.state.roster, folder=shop.folder,
+            ahead=ahead, require_room=require_room,
+        )  # fmt: skip
+        with pytest.raises(FaultError if is_full else StopIteration):
+            next(work)
+    assert given == ([] if is_full else [2])
 
 
 @pytest.mark.parametrize(
