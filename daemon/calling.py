@@ -27,7 +27,7 @@ _LEAST_SECONDS = 0.25
 
 
 class FaultAnsweredError(UncheckableError):
-    """The daemon answered with an error; `data` has its kebab-case code and more."""
+    """The daemon answered with an error: its code, message and kind (in kebab-case)."""
 
     def __init__(self, path: str, fault: Fault) -> None:
         super().__init__(f"the daemon at {path} answered: {fault.message}")

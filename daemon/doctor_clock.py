@@ -3,11 +3,11 @@
 import os
 
 from ledger.clock import instant_text
-from ledger.clock_watch import ClockWatch
+from ledger.clock_watch import UNREADABLE, ClockWatch
 from ledger.daemon.diagnosis import Diagnosis, command, fail, ok
 from ledger.daemon.patient import Patient, Readable, Surroundings, examined
 from ledger.durable import lock
-from ledger.errors import LedgerError, RefusedError
+from ledger.errors import LedgerError, RefusedError, UsageError
 from ledger.folder import Folder
 from ledger.log import clock_watch
 
@@ -15,7 +15,10 @@ from ledger.log import clock_watch
 def clock(patient: Patient, found: Readable) -> Diagnosis:
     """Tell whether the clock can be right, beside the steady one and the last entry."""
     folder = patient.folder
-    watch = _watch(folder, patient.around)
+    try:
+        watch = _watch(folder, patient.around)
+    except UsageError as error:
+        return fail("clock", str(error).removesuffix(f": {UNREADABLE}"), UNREADABLE)
     last, now = found.last_received, patient.around.clock()
     try:
         watch.now(last, found.charter.clock_jump_seconds)

@@ -148,7 +148,7 @@ def _misplaced_key(
         return None
     detail = f"{path} is not the key that the charter gives {name}"
     waiting = path.with_name(f"{path.name}.next")
-    if waiting.exists() and str(_signer_at(waiting).verifier) == people[name].key:
+    if _is_readable(waiting, people[name].key):
         remedy = command("ledger", "keys", "rotate", name, "--ledger", ledger)
     else:
         remedy = f"put {people[name].key} there, or let a root rotate it (`ledger keys rotate`)"

@@ -20,7 +20,7 @@ from ledger.errors import (
     UncheckableError,
     UsageError,
 )
-from ledger.folder import FORMAT, Folder, Settings
+from ledger.folder import FORMAT, SETTINGS_TEXT, Folder, Settings, settings_words
 from ledger.index import index_position
 from ledger.log import log_verifiers, root_at
 from ledger.merkle import Tree
@@ -36,10 +36,6 @@ def log(patient: Patient) -> Diagnosis:
         return fail("log", str(found), remedy)
     if isinstance(found, LedgerError):
         return fail("log", str(found), _BACKUP)
-    count = found.store.count()
-    if count != found.head.size:
-        detail = f"log.db has {count} entries, and its head says {found.head.size}"
-        return fail("log", detail, _BACKUP)
     try:
         _require_signed(found)
     except CorruptLogError as error:
@@ -48,7 +44,7 @@ def log(patient: Patient) -> Diagnosis:
     wrong = _wrong_settings(folder, found)
     if wrong is not None:
         return fail("log", wrong, _settings_command(folder, found))
-    return ok("log", f"{count} entries, as the newest signed checkpoint says")
+    return ok("log", f"{found.head.size} entries, as the newest signed checkpoint says")
 
 
 def _require_signed(found: Readable) -> Checkpoint:
@@ -75,15 +71,15 @@ def _wrong_settings(folder: Folder, found: Readable) -> str | None:
 
 
 def _settings_command(folder: Folder, found: Readable) -> str:
-    words = (FORMAT, found.charter.origin, found.ledger)
-    text = 'format = "%s"\\norigin = "%s"\\nledger = "%s"\\n'
+    words = settings_words(found.charter.origin, found.ledger)
+    text = SETTINGS_TEXT.replace("\n", "\\n")
     target = command("mv", folder.settings_file).removeprefix("mv ")
     return f"{command('printf', text, *words)} > {target}"
 
 
 def index(patient: Patient, found: Readable) -> Diagnosis:
     """Tell whether the rules' memory of open units is that of this log."""
-    path, size = patient.folder.index, found.head.size
+    path = patient.folder.index
     if not path.exists():
         return ok("index", "absent: the next writer makes it")
     remedy = command("rm", *sorted(path.parent.glob(f"{path.name}*")))
@@ -94,9 +90,12 @@ def index(patient: Patient, found: Readable) -> Diagnosis:
         return warn("index", f"{_why(error)}; it can be made again", remedy)
     if position is None:
         return ok("index", "of another version: the next writer makes it again")
+    # Read after it: a log that is written to meanwhile is never behind.
+    head = found.store.head()
+    size = head.size
     if position[0] < size:
         return ok("index", f"at {position[0]} of {size}: the next writer catches up")
-    if position != (size, Tree(size, found.head.edge).root()):
+    if position != (size, Tree(size, head.edge).root()):
         detail = (
             f"it speaks of another log of {position[0]} entries than this of {size}"
         )
@@ -106,7 +105,7 @@ def index(patient: Patient, found: Readable) -> Diagnosis:
 
 def projections(patient: Patient, found: Readable) -> Diagnosis:
     """Tell how far the tables are; they are caught up or made again when read."""
-    path, size = patient.folder.projections, found.head.size
+    path = patient.folder.projections
     if not path.exists():
         return ok("projections", "absent: made when rows are read")
     # What makes the tables is not needed to say how far they are.
@@ -120,6 +119,7 @@ def projections(patient: Patient, found: Readable) -> Diagnosis:
     if reach is None:
         return ok("projections", "of another version: made again when rows are read")
     folded, event_id = reach
+    size = found.store.count()  # read after them, as of the index
     if folded > size or (folded and _event_id(found, folded - 1) != event_id):
         detail = f"they are of another log, of {folded} entries"
         return warn("projections", f"{detail}; they can be made again", remedy)
@@ -174,16 +174,15 @@ def anchor(patient: Patient, found: Readable) -> Diagnosis:
     except (OSError, UnicodeDecodeError, CorruptLogError) as error:
         remedy = f"compare the log with a checkpoint that was kept elsewhere (`ledger verify --against FILE`), then remove {path}"
         return fail("anchor", f"the high-water mark {path} is unfit: {error}", remedy)
-    size = found.head.size
+    head = found.store.head()  # read after the mark, as of the index
+    size = head.size
     if remembered.size > size and found.charter.continues != note:
         detail = f"this machine remembers {remembered.size} entries, and the log has {size}: an older copy was restored. Restore the newest copy if there is one; else go on with the gap in sight"
         remedy = command("ledger", "keys", "continue", "--ledger", folder.path)
         return fail("anchor", detail, remedy)
     # Where the charter says that the log goes on from an older copy, it is shorter.
     is_within = remembered.size <= size
-    if is_within and remembered.root != root_at(
-        found.store, found.head, remembered.size
-    ):
+    if is_within and remembered.root != root_at(found.store, head, remembered.size):
         detail = f"this machine remembers another log of {remembered.size} entries"
         return fail("anchor", detail, _BACKUP)
     return ok("anchor", f"this machine remembers {remembered.size} of {size} entries")

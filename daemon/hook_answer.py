@@ -51,14 +51,14 @@ def blocked(delivery: Delivery | None, why: str) -> Answer:
     return Answer(code, text, why, code_unsaid=BLOCKED)
 
 
-def allowed(delivery: Delivery, receipt: dict[str, object], note: str = "") -> Answer:
+def allowed(delivery: Delivery, receipt: dict[str, object]) -> Answer:
     """Return leave to start. Only Piper reads a receipt; the others get no word.
 
     A word could be taken for a permission, where the runtime would have asked its user.
     """
     if not _is_piper(delivery):
-        return Answer(said=note)
-    return Answer(shown=_text({"decision": "allow", **receipt}), said=note)
+        return Answer()
+    return Answer(shown=_text({"decision": "allow", **receipt}))
 
 
 def _denial(runtime: str, why: str) -> dict[str, object] | None:

@@ -67,14 +67,7 @@ class Journal:
 
     def write(self, place: str, run: Run) -> None:
         """Keep a run, as a whole or not at all."""
-        _make(os.path.dirname(place))
-        made = f"{place}.{os.getpid()}"
-        handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(handle, canonical(run))
-        finally:
-            os.close(handle)
-        os.replace(made, place)
+        _write(place, canonical(run))
 
     def keep(self, place: str, run: Run) -> Run:
         """Keep a run unless one is kept there, and return the one that is kept.
@@ -195,15 +188,25 @@ def key_name(delivery: Delivery) -> str:
 
 def observe(folder: str, seen: Run, name: object) -> None:
     """Leave an observation for the resolver, under the same name when it comes again."""
-    _make(folder)
-    place = _in(folder, f"hook-{_name(name)}.json")
+    _write(_in(folder, f"hook-{_name(name)}.json"), canonical(seen) + b"\n")
+
+
+def _write(place: str, content: bytes) -> None:
+    """Write a file and its folder, as a whole or not at all."""
+    _make(os.path.dirname(place))
     made = f"{place}.{os.getpid()}"
-    handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(handle, canonical(seen) + b"\n")
-    finally:
-        os.close(handle)
-    os.replace(made, place)
+        handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            while content:  # A disk that is nearly full takes some of it.
+                content = content[os.write(handle, content) :]
+        finally:
+            os.close(handle)
+        os.replace(made, place)
+    except OSError:
+        if os.path.exists(made):
+            os.unlink(made)
+        raise
 
 
 def _name(found: object) -> str:

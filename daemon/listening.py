@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -125,16 +126,21 @@ def listen(place: Place) -> Listening:
         _make_folder(path.parent, mode, place.group)
         _require_closed(path.parent, mode)
         _clear(path)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(path))
-        if place.group is not None:
-            os.chown(path, -1, place.group)
-        path.chmod(0o600 if place.group is None else 0o660)
-        listener.listen(_BACKLOG)
+        with ExitStack() as on_failure:
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            on_failure.callback(listener.close)
+            listener.bind(str(path))
+            made = Listening(listener, path)
+            on_failure.callback(made.close)
+            if place.group is not None:
+                os.chown(path, -1, place.group)
+            path.chmod(0o600 if place.group is None else 0o660)
+            listener.listen(_BACKLOG)
+            on_failure.pop_all()
     except OSError as error:
         msg = f"the socket {path} cannot be made: {error.strerror}"
         raise UsageError(msg) from error
-    return Listening(listener, path)
+    return made
 
 
 def _make_folder(folder: Path, mode: int, group: int | None) -> None:

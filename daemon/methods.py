@@ -1,7 +1,8 @@
 """The daemon's methods: a request is read, handed to who can answer it, and answered.
 
 ping, head, checkpoint, status       from memory
-append, open_seal, unit, question    in the writer's thread, in their turn
+append, open_seal, question,         in the writer's thread, in their turn
+unit, unit_state
 entry, proof, record, rows           beside the writer, by readers of their own
 """
 

@@ -1,7 +1,7 @@
 """What is read from the log beside the writer: entries, proofs and rows.
 
-Each kind has one thread with its own connection, so that a long answer holds up no
-commit and no short one; what waits for a thread is bounded.
+Each side has one thread for each kind, so that a long answer holds up no commit and no
+short one; what waits for a thread is bounded. Each request opens the log anew.
 """
 
 import asyncio

@@ -87,14 +87,12 @@ def run(folder: Folder, log_key: SignerKey, around: Around, journal: Journal) ->
         held.callback(writer.close)
         held.enter_context(noted(folder, around.pid))
         ahead = held.enter_context(SignaturesAhead())
-        listenings = {
-            side: Listening(passed[side]) if side in passed else listen(place)
-            for side, place in places(
-                folder, settings.sockets, around.environment
-            ).items()
-        }
-        for each in listenings.values():
-            held.callback(each.close)
+        listenings = {}
+        for side, place in places(folder, settings.sockets, around.environment).items():
+            listenings[side] = (
+                Listening(passed[side]) if side in passed else listen(place)
+            )
+            held.callback(listenings[side].close)
         openings = Openings(settings.openings, keys, around.clock)
         note = sign_checkpoint(writer.checkpoint(), log_key)
         daemon = Daemon(

@@ -15,10 +15,11 @@ import msgspec
 
 from ledger.clock import Clock, instant_text, micros, span
 from ledger.durable import make_private, naming, read_regular
-from ledger.errors import RefusedError
+from ledger.errors import RefusedError, UsageError
 
 # Seconds since the machine started, sleep included.
 Steady = Callable[[], float]
+UNREADABLE = "move it away, the next writer makes it again"
 _REMEDY = "set the clock right, then run `ledger doctor --accept-clock`"
 
 
@@ -45,7 +46,10 @@ class ClockWatch:
     def __init__(
         self, clock: Clock, steady: Steady | None, *, boot: str, file: Path
     ) -> None:
-        """Take the clocks; without a steady one only steps back are noticed."""
+        """Take the clocks; without a steady one only steps back are noticed.
+
+        Raises `UsageError` where the file is there and cannot be read.
+        """
         self._clock = clock
         self._steady = steady
         self._boot = boot
@@ -110,7 +114,7 @@ class ClockWatch:
         accepted = self._accepted
         return accepted is None or micros(last) > accepted.excused_micros
 
-    def _reading(self, excused_micros: int = 0) -> Reading | None:
+    def _reading(self, excused_micros: int) -> Reading | None:
         if self._steady is None:
             return None
         return Reading(
@@ -127,3 +131,6 @@ class ClockWatch:
             return msgspec.json.decode(read_regular(self._file), type=Reading)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
+        except OSError as error:
+            msg = f"{self._file} cannot be read ({error.strerror}): {UNREADABLE}"
+            raise UsageError(msg) from error

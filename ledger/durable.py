@@ -75,12 +75,15 @@ def read_regular(path: Path, bytes_max: int = SMALL) -> bytes:
     and a device has no end.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or status.st_size > bytes_max:
             limit = f"it is no regular file of at most {bytes_max:,} bytes"
             raise OSError(errno.EINVAL, limit, str(path))
-        return file.read(status.st_size)
+        with naming(path), os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(status.st_size)
+    finally:
+        os.close(handle)
 
 
 def require_no_pipe(path: Path) -> None:

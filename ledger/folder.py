@@ -12,6 +12,8 @@ from ledger.errors import UncheckableError, UsageError
 from ledger.grammar import Hex
 
 FORMAT = "ledger/1"
+# What `ledger.toml` says, for the words of `settings_words`.
+SETTINGS_TEXT = 'format = "%s"\norigin = %s\nledger = "%s"\n'
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +73,11 @@ class Folder:
 
     def write_settings(self, origin: str, ledger: str) -> None:
         """Write `ledger.toml`; `ledger` is the id of entry 0."""
-        # A JSON string is a TOML string too, whatever an origin is called.
-        name = canonical_text(origin)
-        text = f'format = "{FORMAT}"\norigin = {name}\nledger = "{ledger}"\n'
+        text = SETTINGS_TEXT % settings_words(origin, ledger)
         write_durably(self.settings_file, text.encode())
+
+
+def settings_words(origin: str, ledger: str) -> tuple[str, str, str]:
+    """Return the words of `ledger.toml`; `ledger` is the id of entry 0."""
+    # A JSON string is a TOML string too, whatever an origin is called.
+    return FORMAT, canonical_text(origin), ledger

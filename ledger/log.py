@@ -46,15 +46,15 @@ def create(
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_local(folder.path)
     handle = lock(folder.lock)
-    if folder.log.exists():
-        os.close(handle)
-        msg = f"{folder.path} holds a ledger already: choose another folder"
-        raise UsageError(msg)
-    watch = clock_watch(folder, clock, steady)
+    with _let_go_on_failure(handle):
+        if folder.log.exists():
+            msg = f"{folder.path} holds a ledger already: choose another folder"
+            raise UsageError(msg)
+        watch = clock_watch(folder, clock, steady)
     try:
-        with _writer(
-            folder, _created(folder, handle), log_key, handle, watch
-        ) as writer:
+        with _let_go_on_failure(handle):
+            store = create_store(folder.log)
+        with _writer(folder, store, log_key, handle, watch) as writer:
             writer.stage(charter)
             # Before the commit: a log without its name could not be opened again.
             folder.write_settings(log_key.name, sha256_hex(charter.payload))
@@ -70,9 +70,11 @@ def create(
     return receipt
 
 
-def _created(folder: Folder, handle: int) -> Store:
+@contextmanager
+def _let_go_on_failure(handle: int) -> Iterator[None]:
+    """Let the lock go where the block fails: nobody has taken it over yet."""
     try:
-        return create_store(folder.log)
+        yield
     except BaseException:
         os.close(handle)
         raise
@@ -95,15 +97,12 @@ def open_writer(
     settings = folder.settings()
     require_local(folder.path)
     handle = lock(folder.lock)
-    try:
+    with _let_go_on_failure(handle):
+        watch = clock_watch(folder, clock, steady)
         store = open_store(folder.log, read_only=False)
         # After a failed sync the system may hold what the disk does not, and no later
         # sync of the same file would tell: whatever was left there is written anew.
         store.checkpoint_wal()
-    except BaseException:
-        os.close(handle)
-        raise
-    watch = clock_watch(folder, clock, steady)
     with legible():
         writer = _writer(folder, store, log_key, handle, watch)
     try:

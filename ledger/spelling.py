@@ -148,8 +148,8 @@ def _check_extensions(extensions: dict[str, dict[str, str]]) -> None:
         _require_names(tuple(values))
 
 
-def _require_utc(time: datetime | None) -> None:
-    if time is not None and time.tzinfo is not UTC:
+def _require_utc(time: datetime) -> None:
+    if time.tzinfo is not UTC:
         msg = f"{time.isoformat()} has an offset: write the time in UTC, with Z"
         raise RefusedError("not-canonical", msg)
 

@@ -12,7 +12,7 @@ import msgspec
 from ledger import codec
 from ledger.charters import compromised_keys
 from ledger.entry import Recorded
-from ledger.errors import RefusedError, UncheckableError
+from ledger.errors import UncheckableError
 from ledger.events import (
     ForecastSealed,
     ForecastUpdated,
@@ -53,7 +53,6 @@ class FrozenSuite(msgspec.Struct, frozen=True, kw_only=True):
 
     manifest: SuiteManifest
     suite_hash: str
-    owner: str
     templates: dict[str, Template]
     competitors: dict[str, Competitor]
     # Question hashes of each template whose questions are a pinned list.
@@ -117,15 +116,14 @@ class State:
             self.lost = compromised_keys(self.charters)
             self.roster.adopt(event.manifest.principals, event.manifest.log_keys)
             return
-        self.suites[event.suite] = self.frozen_suite(event.author, event.manifest)
+        self.suites[event.suite] = self.frozen_suite(event.manifest)
         self.latest[name] = number
 
-    def frozen_suite(self, author: str, manifest: SuiteManifest) -> FrozenSuite:
+    def frozen_suite(self, manifest: SuiteManifest) -> FrozenSuite:
         """Return a manifest made ready for look-ups; reads its pinned questions."""
         return FrozenSuite(
             manifest=manifest,
             suite_hash=codec.suite_hash(manifest),
-            owner=author,
             templates={template.id: template for template in manifest.templates},
             competitors={each.name: each for each in manifest.competitors},
             listed={
@@ -211,12 +209,3 @@ def _apply_resolution(
             seq=recorded.seq,
         )
         unit.records.append(record)
-
-
-def require_ledger(state: State) -> CharterManifest:
-    """Return the charter in force; a log without one lets nothing else in."""
-    if state.charter is None:
-        code = "no-charter"
-        msg = "entry 0 of a log freezes charter@v1: run `ledger init`"
-        raise RefusedError(code, msg)
-    return state.charter

@@ -307,15 +307,3 @@ class CharterManifest(
 
 
 Manifest = SuiteManifest | CharterManifest
-
-
-def fixed_answers(template: Template) -> tuple[str, ...] | None:
-    """Return the template's answers; None where each question brings its own."""
-    return template.answers or None
-
-
-def competitors_of(manifest: SuiteManifest, principal: str) -> tuple[str, ...]:
-    """Return the names under which `principal` may seal, in manifest order."""
-    return tuple(
-        each.name for each in manifest.competitors if each.principal == principal
-    )

@@ -133,7 +133,7 @@ class Writer:
             row = self._rows[seq - first]
         else:
             [row] = self._store.rows(seq, seq + 1)
-        return codec.decode(row.payload)
+        return codec.read(row.payload)
 
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.

@@ -69,7 +69,6 @@ def paired(
     cluster: Integers,
     resamples: Resamples,
     rule: Rule,
-    flips: int = FLIPS,
 ) -> Paired:
     """Return how two competitors compare, from the difference of each unit's losses.
 
@@ -91,7 +90,7 @@ def paired(
     return Paired(
         difference=Measure(value=Fraction(total, units * UNITS), n=units),
         interval=intervals(resamples, {"difference": statistic}, rule)["difference"],
-        sign_flip=sign_flip(sums, resamples.seed, flips),
+        sign_flip=sign_flip(sums, resamples.seed),
         student=student(sums, sizes),
     )
 

@@ -1,5 +1,6 @@
 """Where the daemon's sockets lie, who may use them, and when one is dead."""
 
+import errno
 import grp
 import os
 import shutil
@@ -98,6 +99,25 @@ def test_a_socket_that_somebody_answers_on_is_left_to_them(home: Path) -> None:
     with pytest.raises(UsageError, match="another daemon answers"):
         listen(Place(path=home / "a.sock"))
     listening.close()
+
+
+def test_a_socket_that_cannot_be_given_away_is_taken_away(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def refuse(*_: object) -> None:
+        made.append((home / "a.sock").exists())
+        raise PermissionError(errno.EPERM, "not permitted")
+
+    monkeypatch.setattr("os.chown", refuse)
+    home.chmod(0o750)
+    held = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(UsageError, match=r"a\.sock cannot be made: not permitted"):
+        listen(Place(path=home / "a.sock", group=os.getgid()))
+    assert made == [True]
+    assert list(home.iterdir()) == []
+    assert len([*Path("/proc/self/fd").iterdir()]) == held
 
 
 def test_a_file_in_the_way_is_no_socket_and_stays(home: Path) -> None:

@@ -19,14 +19,14 @@ import pytest
 
 from ledger import codec
 from ledger.anchor import mark_path
-from ledger.clock import system_clock
+from ledger.clock import steady_seconds, system_clock
 from ledger.daemon import doctor_disk
 from ledger.daemon.diagnosis import is_command
 from ledger.daemon.doctor import CHECKS
 from ledger.daemon.doctor_clock import accept_clock
 from ledger.daemon.doctor_disk import lock_holder
 from ledger.daemon.hook_install import hooks_folder
-from ledger.daemon.patient import Surroundings
+from ledger.daemon.patient import Surroundings, examined
 from ledger.errors import RefusedError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder
@@ -199,6 +199,11 @@ def replace_key(clinic: Clinic, name: str, file: str | None = None) -> None:
     write_key(path, key_of(name))
 
 
+def write_private(path: Path, content: bytes) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+
+
 def say_separate(clinic: Clinic, *_: Patch) -> None:
     """Found a ledger whose charter says separate, and bring all keys together."""
     shutil.rmtree(clinic.ledger)
@@ -334,6 +339,14 @@ BROKEN: dict[str, Broken] = {
         lambda c, p: c.folder.settings_file.unlink(),
         "log", "fail", "ledger.toml is missing", "printf",
     ),
+    "no ledger.toml of a ledger whose name has quotes": (
+        steps(
+            lambda c, p: shutil.rmtree(c.ledger),
+            lambda c, p: c.must("init", c.ledger, "--origin", 'a"b\\c%s'),
+            lambda c, p: c.folder.settings_file.unlink(),
+        ),
+        "log", "fail", "ledger.toml is missing", "printf",
+    ),
     "the ledger.toml of another ledger": (
         lambda c, p: c.folder.write_settings("example.org/test", "f" * 64),
         "log", "fail", "another ledger", "printf",
@@ -403,6 +416,14 @@ BROKEN: dict[str, Broken] = {
         lambda c, p: replace_key(c, "resolver"),
         "keys", "warn", "not the key that the charter gives", "ledger keys rotate",
     ),
+    "a waiting key that is none": (
+        steps(
+            lambda c, p: replace_key(c, "resolver"),
+            lambda c, p: write_private(
+                c.folder.keys / "resolver.key.next", b"nothing\n"),
+        ),
+        "keys", "warn", "not the key that the charter gives", "ledger keys rotate",
+    ),
     "a rotation that was interrupted": (
         interrupt_rotation,
         "keys", "warn", "not the key that the charter gives", "ledger keys rotate",
@@ -414,6 +435,13 @@ BROKEN: dict[str, Broken] = {
     "a clock that was set": (
         move_clock,
         "clock", "fail", "moved +3600 s", "--accept-clock",
+    ),
+    "a folder in the place of the clock": (
+        steps(
+            lambda c, p: c.folder.clock.unlink(),
+            lambda c, p: c.folder.clock.mkdir(),
+        ),
+        "clock", "fail", "clock cannot be read", "move it away",
     ),
     "a machine without memory of the log": (
         lambda c, p: c.mark.unlink(),
@@ -452,6 +480,22 @@ def test_what_is_broken_is_named_and_its_remedy_mends_it(
     if is_command(to_do):
         clinic.shell(to_do)
         assert clinic.line(name)[0] == "ok"
+
+
+def test_a_log_that_is_written_to_meanwhile_is_called_broken_nowhere(
+    clinic: Clinic,
+) -> None:
+    around = Surroundings(
+        uid=os.getuid(),
+        clock=system_clock,
+        steady=steady_seconds,
+        state_home=clinic.home / "state",
+    )
+    with examined(clinic.folder, around) as patient:
+        clinic.frozen("more")
+        clinic.must("rows", "--ledger", clinic.ledger)
+        found = [check(patient) for check in CHECKS.values()]
+    assert {each.name: each.detail for each in found if each.status != "ok"} == {}
 
 
 def test_every_line_was_broken() -> None:

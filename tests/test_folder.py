@@ -3,12 +3,15 @@
 import os
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ledger import codec
+from ledger.durable import read_regular
 from ledger.errors import UsageError, WriterStoppedError
+from ledger.log import open_writer
 from tests.console import Console
 from tests.workshop import Workshop
 
@@ -111,3 +114,35 @@ def test_a_second_writer_beside_a_lost_lock_is_the_only_one_that_writes(
             kept_out.commit()
     with workshop.writer() as writer:
         assert writer.size == 3
+
+
+def test_who_cannot_read_the_clock_lets_the_lock_go(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path).found()
+    clock = workshop.folder.clock
+    clock.unlink(missing_ok=True)
+    clock.mkdir()
+    opened = partial(
+        open_writer,
+        workshop.folder,
+        workshop.log_key,
+        clock=workshop.clock,
+        state_home=workshop.state_home,
+        steady=lambda: 1.0,
+    )
+    held = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(2):
+        with pytest.raises(UsageError, match=f"{clock} cannot be read .*move it away"):
+            opened()
+    assert len([*Path("/proc/self/fd").iterdir()]) == held
+    clock.rmdir()
+    opened().close()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_regular_file_is_named_and_let_go(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "suite.toml"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    held = len([*Path("/proc/self/fd").iterdir()])
+    with pytest.raises(OSError, match=f"no regular file.*{path}"):
+        read_regular(path)
+    assert len([*Path("/proc/self/fd").iterdir()]) == held

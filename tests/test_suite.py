@@ -19,8 +19,6 @@ from ledger.suite import (
     CharterManifest,
     Manifest,
     SuiteManifest,
-    competitors_of,
-    fixed_answers,
 )
 from ledger.suite_check import (
     freeze_manifest,
@@ -154,14 +152,6 @@ def test_a_suite_finds_its_parts_by_name() -> None:
     assert suite.competitor("own-routine") is suite.competitors[-1]
     assert suite.competitor("routine") is None
     assert [each.id for each in suite.observable] == ["commitment", "no-reply"]
-    assert fixed_answers(suite.templates[1]) == ("no-reply", "reply")
-    assert fixed_answers(suite.templates[2]) is None
-    assert competitors_of(suite, "forecaster") == (
-        "target-l0",
-        "target-l1",
-        "target-l2",
-    )
-    assert competitors_of(suite, "resolver") == ()
 
 
 def test_the_formats_are_those_of_the_structs() -> None:

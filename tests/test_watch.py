@@ -35,7 +35,7 @@ def pinning(*names: str) -> SuiteManifest:
 
 def frozen(manifest: SuiteManifest) -> dict[str, FrozenSuite]:
     state = State(units=None, blobs=lambda _: None)
-    return {manifest.suite: state.frozen_suite("evaluator", manifest)}
+    return {manifest.suite: state.frozen_suite(manifest)}
 
 
 def payload(kind: str, suite: str = SUITE, **more: str) -> bytes:
