@@ -26,6 +26,7 @@ from ledger.errors import (
 from ledger.events import LedgerEvent, SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.roster import Roster
+from ledger.replay import may_freeze
 from ledger.signatures import WORTH_A_PROCESS, SignaturesAhead
 from ledger.suite import SuiteManifest
 from ledger.writer import Receipt, Submission, Writer
@@ -161,7 +162,7 @@ class Appender:
     ) -> tuple[Submission, LedgerEvent | None, object]:
         """Return a signed event, decoded only where it may pin files."""
         submission = known or open_envelope(content, self._writer.state.roster)
-        is_suite = b'"type":"SuiteFrozen"' in submission.payload
+        is_suite = may_freeze(submission.payload)
         return submission, codec.decode(submission.payload) if is_suite else None, None
 
     def _drafted(self, content: bytes) -> tuple[Submission, LedgerEvent, object]:

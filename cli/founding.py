@@ -22,7 +22,6 @@ from ledger.keys.signing import (
     new_signer,
     parse_verifier,
     require_no_secret,
-    sign_payload,
 )
 from ledger.log import create
 from ledger.suite import CharterManifest
@@ -211,8 +210,4 @@ def _charter(founding: Founding) -> Submission:
             ),
         )
     )
-    return Submission(
-        payload=payload,
-        author_key=founding.root.verifier.public,
-        signature=sign_payload(payload, founding.root),
-    )
+    return Submission.signed_by(founding.root, payload)

@@ -1,15 +1,13 @@
 """What is in force in a ledger, read beside whoever writes to it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ledger.entry import Recorded
 from ledger.errors import CorruptLogError, UsageError
-from ledger.events import SuiteFrozen
 from ledger.ids import parse_version
 from ledger.log import Reader
-from ledger.replay import recorded
 from ledger.suite import CharterManifest, SuiteManifest
 from ledger.suite_table import listed, suggestion
 
@@ -115,11 +113,9 @@ def standing(reader: Reader, size: int | None = None) -> Standing:
     Raises `CorruptLogError` for a log without charter.
     """
     charter, version, suites = None, "", {}
-    for entry in _frozen(reader):
+    for entry, event in reader.events.frozen():
         if size is not None and entry.seq >= size:
             break
-        event = entry.event
-        assert isinstance(event, SuiteFrozen)
         if isinstance(event.manifest, CharterManifest):
             charter, version = event.manifest, event.suite
         else:
@@ -128,12 +124,3 @@ def standing(reader: Reader, size: int | None = None) -> Standing:
         msg = "the log has no charter: entry 0 must be one"
         raise CorruptLogError(msg)
     return Standing(charter=charter, version=version, suites=suites, size=size)
-
-
-def _frozen(reader: Reader) -> Iterator[Recorded]:
-    # Few entries freeze anything: the database finds them, and only they are decoded.
-    for row in reader.store.rows_at(reader.store.holding('"type":"SuiteFrozen"')):
-        entry = recorded(row)
-        # A name in somebody's extensions may be spelled like that too.
-        if isinstance(entry.event, SuiteFrozen):
-            yield entry

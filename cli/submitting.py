@@ -6,18 +6,13 @@ from ledger.cli.context import KeyRing
 from ledger.errors import RefusedError
 from ledger.events import LedgerEvent
 from ledger.keys.roster import Roster
-from ledger.keys.signing import SignerKey, sign_payload
+from ledger.keys.signing import SignerKey
 from ledger.writer import Receipt, Submission, Writer
 
 
 def signed(event: LedgerEvent, signer: SignerKey) -> Submission:
     """Return an event under a signature; refuse one that would give a key away."""
-    payload = codec.encode(event)
-    return Submission(
-        payload=payload,
-        author_key=signer.verifier.public,
-        signature=sign_payload(payload, signer),
-    )
+    return Submission.signed_by(signer, codec.encode(event))
 
 
 def author_key(event: LedgerEvent, ring: KeyRing, roster: Roster) -> SignerKey:

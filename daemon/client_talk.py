@@ -24,7 +24,7 @@ from ledger.errors import (
     UsageError,
     WriterStoppedError,
 )
-from ledger.keys.signing import SignerKey, sign_payload
+from ledger.keys.signing import SignerKey
 from ledger.writer import Receipt, Submission
 
 # A number is the probability of the first answer.
@@ -220,16 +220,8 @@ def _signed(
     if "commitment" not in draft:
         draft["probabilities"] = _vector(stated, known)
     made = event_alone(draft, ledger=whose.ledger, suite_hash=None, now=now)
-    payload = codec.encode(made)
-    return msgspec.to_builtins(
-        envelope(
-            Submission(
-                payload=payload,
-                author_key=whose.signer.verifier.public,
-                signature=sign_payload(payload, whose.signer),
-            )
-        )
-    )
+    signed = Submission.signed_by(whose.signer, codec.encode(made))
+    return msgspec.to_builtins(envelope(signed))
 
 
 def _vector(stated: Stated, answers: tuple[str, ...]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from ledger.errors import RefusedError
 from ledger.events import ForecastSealed, Question, ResolutionRecorded
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
-from ledger.keys.signing import SignerKey, sign_payload
+from ledger.keys.signing import SignerKey
 from ledger.rules_question import require_suite
 from ledger.state import State
 from ledger.suite_table import listed
@@ -189,11 +189,7 @@ class Openings:
                 source=opening.source,
             )
         )
-        return Submission(
-            payload=payload,
-            author_key=signer.verifier.public,
-            signature=sign_payload(payload, signer),
-        )
+        return Submission.signed_by(signer, payload)
 
 
 def read_issuers(openings: Sequence[Opening], folder: Folder) -> dict[str, SignerKey]:

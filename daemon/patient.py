@@ -10,7 +10,6 @@ import msgspec
 from ledger.clock import Clock, parse_instant
 from ledger.clock_watch import Steady
 from ledger.errors import CorruptLogError, LedgerError
-from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.replay import StoredEvents
 from ledger.store import Head, Store, legible, open_store
@@ -97,12 +96,9 @@ def _frozen(
 ) -> tuple[list[tuple[int, CharterManifest]], list[SuiteManifest]]:
     """Return the charters by their positions, and the suites, in order."""
     charters, suites = [], []
-    # Few entries freeze anything: the others are passed over without being decoded.
-    for each in StoredEvents(store).read_at(store.holding('"type":"SuiteFrozen"')):
-        if isinstance(each.event, SuiteFrozen):
-            manifest = each.event.manifest
-            if isinstance(manifest, CharterManifest):
-                charters.append((each.seq, manifest))
-            else:
-                suites.append(manifest)
+    for each, event in StoredEvents(store).frozen():
+        if isinstance(event.manifest, CharterManifest):
+            charters.append((each.seq, event.manifest))
+        else:
+            suites.append(event.manifest)
     return charters, suites

@@ -22,10 +22,9 @@ from ledger.errors import (
     UsageError,
     WriterStoppedError,
 )
-from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.log import open_reader
-from ledger.replay import recorded
+from ledger.replay import may_freeze
 from ledger.state import State
 from ledger.unit import Unit
 from ledger.writer import Receipt, Submission, Writer
@@ -80,12 +79,8 @@ class RemoteWriter(Writer):
     def _read_state(self) -> State:
         state = State(RemoteUnits(self._ask), self._folder.blobs.get)
         with open_reader(self._folder) as reader:
-            frozen = reader.store.holding('"type":"SuiteFrozen"')
-            for row in reader.store.rows_at(frozen):
-                event = recorded(row).event
-                # A name in somebody's extensions may be spelled like that too.
-                if isinstance(event, SuiteFrozen):
-                    state.apply_frozen(row.seq, row.event_id.hex(), event)
+            for each, event in reader.events.frozen():
+                state.apply_frozen(each.seq, each.event_id, event)
         return state
 
     @property
@@ -117,7 +112,7 @@ class RemoteWriter(Writer):
             raise RefusedError(answer["error"]["code"], answer["error"]["message"])
         receipt = Receipt(**answer, checkpoint=found["checkpoint"])
         self._receipts.append(receipt)
-        if b'"type":"SuiteFrozen"' in submission.payload:
+        if may_freeze(submission.payload):
             self.state = self._read_state()
         return receipt.seq
 

@@ -19,7 +19,6 @@ from ledger.daemon.client_talk import Ask
 from ledger.daemon.opening import Found, found_unit
 from ledger.envelope import envelope
 from ledger.errors import HeldError, RefusedError, UncheckableError, UsageError
-from ledger.events import SuiteFrozen
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
 from ledger.keys.roster import Principal
@@ -174,12 +173,8 @@ def _in_force(
     latest: dict[str, SuiteManifest] = {}
     principals: dict[str, Principal] = {}
     with open_reader(folder) as reader:
-        positions = reader.store.holding('"type":"SuiteFrozen"')
-        for each in reader.events.read_at(positions):
-            event = each.event
+        for _, event in reader.events.frozen():
             # Versions are frozen in their order.
-            if not isinstance(event, SuiteFrozen):
-                continue
             if isinstance(event.manifest, SuiteManifest):
                 latest[event.suite.partition("@")[0]] = event.manifest
             else:

@@ -17,7 +17,7 @@ from ledger.draft_alone import event_alone
 from ledger.errors import RefusedError, UsageError
 from ledger.ids import sha256_hex
 from ledger.keys.roster import Principal
-from ledger.keys.signing import SignerKey, parse_verifier, sign_payload
+from ledger.keys.signing import SignerKey, parse_verifier
 from ledger.suite import SuiteManifest
 from ledger.writer import Receipt, Submission
 
@@ -203,11 +203,7 @@ def signed(draft: Fields, signer: SignerKey, ledger: str, now: datetime) -> Subm
     """Return a draft as a signed event; it states whatever it is about."""
     draft = {**draft, "author": signer.name}
     payload = codec.encode(event_alone(draft, ledger=ledger, suite_hash=None, now=now))
-    return Submission(
-        payload=payload,
-        author_key=signer.verifier.public,
-        signature=sign_payload(payload, signer),
-    )
+    return Submission.signed_by(signer, payload)
 
 
 def _quantity(manifest: SuiteManifest, what: str) -> str:

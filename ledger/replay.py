@@ -6,9 +6,20 @@ from ledger import codec
 from ledger.clock import parse_instant
 from ledger.entry import Recorded
 from ledger.errors import CorruptLogError
+from ledger.events import SuiteFrozen
 from ledger.rules import check
 from ledger.state import State
 from ledger.store import Row, Store
+
+_FREEZES = '"type":"SuiteFrozen"'
+
+
+def may_freeze(payload: bytes) -> bool:
+    """Tell whether a payload may freeze a suite or charter, without decoding it.
+
+    A name in somebody's extensions may be spelled like that too.
+    """
+    return _FREEZES.encode() in payload
 
 
 class StoredEvents:
@@ -30,6 +41,15 @@ class StoredEvents:
     def read_at(self, seqs: Sequence[int]) -> Iterator[Recorded]:
         """Yield the events at these positions, in the order given."""
         return map(recorded, self._store.rows_at(seqs))
+
+    def frozen(self) -> Iterator[tuple[Recorded, SuiteFrozen]]:
+        """Yield the entries that freeze a suite or charter, with their events, in order.
+
+        There are few: the database finds them, and the others are never decoded.
+        """
+        for each in self.read_at(self._store.holding(_FREEZES)):
+            if isinstance(each.event, SuiteFrozen):
+                yield each, each.event
 
 
 def recorded(row: Row) -> Recorded:

@@ -25,7 +25,7 @@ from ledger.entry import Recorded, entry_bytes, leaf_hash
 from ledger.errors import RefusedError, WriterStoppedError
 from ledger.events import LedgerEvent, SuiteFrozen
 from ledger.index import Index
-from ledger.keys.signing import SignerKey, payload_verifies
+from ledger.keys.signing import SignerKey, payload_verifies, sign_payload
 from ledger.merkle import Tree
 from ledger.replay import step
 from ledger.state import State
@@ -43,6 +43,18 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
     author_key: bytes
     signature: bytes
+
+    @classmethod
+    def signed_by(cls, signer: SignerKey, payload: bytes) -> "Submission":
+        """Return a payload under a signature.
+
+        Raises `RefusedError` for one that would give a private key away.
+        """
+        return Submission(
+            payload=payload,
+            author_key=signer.verifier.public,
+            signature=sign_payload(payload, signer),
+        )
 
     def is_signed(self) -> bool:
         """Tell whether the signature is by that key over exactly these bytes."""

@@ -17,13 +17,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import NEVER, Flags, Integers, coded, counted_earlier
+from ledger.projections.columns import (
+    INT64_MAX,
+    NEVER,
+    Flags,
+    Integers,
+    coded,
+    counted_earlier,
+)
 from ledger.projections.decay import Asked, Turns, weighed
 from ledger.projections.exact import PPM, UNITS
 from ledger.projections.fetching import Texts
 from ledger.suite import Competitor, SuiteManifest
 
-_INT64_MAX = 2**63 - 1
 # A million is reached in two steps of a thousand, so that longer counts fit int64.
 _STEP = 1_000
 TAG = "tag:"
@@ -243,7 +249,7 @@ def _divided(numerators: Any, denominators: Any) -> tuple[Any, Any]:  # noqa: AN
 
 def _width(longest: int) -> type:
     """Return int64 where every intermediate fits into it, else Python's integers."""
-    return np.int64 if longest * _STEP < _INT64_MAX else object
+    return np.int64 if longest * _STEP < INT64_MAX else object
 
 
 def is_computed(competitor: Competitor, manifest: SuiteManifest) -> bool:

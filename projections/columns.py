@@ -14,7 +14,8 @@ Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Key = TypeVar("Key", bound=Hashable)
 
-NEVER = 2**63 - 1
+INT64_MAX = 2**63 - 1
+NEVER = INT64_MAX
 
 
 def integers(values: Sequence[int]) -> Integers:

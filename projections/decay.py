@@ -8,22 +8,19 @@ integer of 1e-12, 2^(-age / half-life) correctly rounded, half-even: whole days 
 small table of weights, which is the same on every machine, so that sums are exact.
 """
 
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
 import msgspec
 import numpy as np
 
-from ledger.projections.columns import Integers, counted_earlier
-from ledger.projections.exact import UNITS
+from ledger.projections.columns import INT64_MAX, Integers, counted_earlier
+from ledger.projections.exact import CONTEXT, LN_2, UNITS
 
 DAY_US = 86_400_000_000
 # What counts less than half of 1e-12 counts nothing: 2^-41 does.
 _HALVINGS_MAX = 41
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
-_LN_2 = _CONTEXT.ln(Decimal(2))
 _REMEMBERED = 65_536
-_INT64_MAX = 2**63 - 1
 # How many pairs of a place and a day are weighed at once, so that memory stays flat.
 _PAIRS_MAX = 4_000_000
 
@@ -39,9 +36,9 @@ def weight(age_days: int, half_life_days: int) -> int:
     if halvings >= _HALVINGS_MAX:
         return 0
     # A power of two is divided by exactly, so that a tie is a tie.
-    power = _CONTEXT.exp(_CONTEXT.divide(_LN_2 * -rest, Decimal(half_life_days)))
-    scaled = _CONTEXT.divide(power * UNITS, Decimal(1 << halvings))
-    return int(scaled.to_integral_value(ROUND_HALF_EVEN, _CONTEXT))
+    power = CONTEXT.exp(CONTEXT.divide(LN_2 * -rest, Decimal(half_life_days)))
+    scaled = CONTEXT.divide(power * UNITS, Decimal(1 << halvings))
+    return int(scaled.to_integral_value(ROUND_HALF_EVEN, CONTEXT))
 
 
 def weights(age_days: Integers, half_life_days: int) -> Integers:
@@ -121,7 +118,7 @@ class _Days:
             happened, pair - np.minimum(day, _HALVINGS_MAX * half_life_days)
         )
         many = np.searchsorted(happened, pair) - first
-        width = np.int64 if int(size.sum()) * UNITS < _INT64_MAX else object
+        width = np.int64 if int(size.sum()) * UNITS < INT64_MAX else object
         found = np.zeros(len(pair), dtype=width)
         for rows in _pieces(many):
             starts = np.cumsum(many[rows]) - many[rows]

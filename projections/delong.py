@@ -6,7 +6,7 @@ cluster has several units they are not independent and the variance is too small
 the cluster bootstrap applies there.
 """
 
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,10 +15,9 @@ import numpy as np
 
 from ledger.projections.cohort import DEGENERATE, INSUFFICIENT
 from ledger.projections.columns import Integers
-from ledger.projections.exact import exact_sum
+from ledger.projections.exact import CONTEXT, exact_sum
 from ledger.projections.normal import normal_quantile, normal_tails
 
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
 # A variance takes two of each class.
 _CLASS_MIN = 2
 
@@ -89,12 +88,12 @@ def delong(p_ppm: Integers, y: Integers, level: Fraction) -> DeLong:
     variance = placed.variance()
     if not variance:
         return DeLong(variance=variance, reason=DEGENERATE)
-    reach = _CONTEXT.multiply(normal_quantile(level), _root(variance))
+    reach = CONTEXT.multiply(normal_quantile(level), _root(variance))
     auroc = _decimal(placed.auroc())
     return DeLong(
         variance=variance,
-        lo=max(Decimal(0), _CONTEXT.subtract(auroc, reach)),
-        hi=min(Decimal(1), _CONTEXT.add(auroc, reach)),
+        lo=max(Decimal(0), CONTEXT.subtract(auroc, reach)),
+        hi=min(Decimal(1), CONTEXT.add(auroc, reach)),
     )
 
 
@@ -111,7 +110,7 @@ def paired_delong(p_ppm: Integers, q_ppm: Integers, y: Integers) -> PairedDeLong
     difference, variance = between.auroc(), between.variance()
     if not variance:
         return PairedDeLong(difference=difference, variance=variance, reason=DEGENERATE)
-    z = _CONTEXT.divide(_decimal(difference), _root(variance))
+    z = CONTEXT.divide(_decimal(difference), _root(variance))
     return PairedDeLong(
         difference=difference, variance=variance, z=z, p=normal_tails(z)
     )
@@ -135,8 +134,8 @@ def _variance(column: Integers) -> Fraction:
 
 
 def _root(value: Fraction) -> Decimal:
-    return _CONTEXT.sqrt(_decimal(value))
+    return CONTEXT.sqrt(_decimal(value))
 
 
 def _decimal(value: Fraction) -> Decimal:
-    return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ledger import spelling
-from ledger.projections.columns import Integers
+from ledger.projections.columns import INT64_MAX, Integers
 
 PPM = spelling.PPM
 # Scores are counted in units of 1e-12: (1e-6)^2, so that a squared error is exact.
@@ -21,8 +21,9 @@ EXACT_DENOMINATOR_MAX = 10**18
 _PLACES = 12
 # What an iteration stops at is known to fewer places than a ratio of integers.
 _PLACES_FITTED = 9
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
-_LN_2 = _CONTEXT.ln(Decimal(2))
+# Of every published decimal: 50 digits, then half-even.
+CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
+LN_2 = CONTEXT.ln(Decimal(2))
 # Probabilities recur; those of a million digits' variety must not fill the memory.
 _REMEMBERED = 65_536
 
@@ -63,13 +64,13 @@ def piconats(p_ppm: int) -> int | None:
 @lru_cache(_REMEMBERED)
 def _logarithms(p_ppm: int) -> tuple[int, int]:
     """Return log2 and ln; a logarithm takes longer than everything else of a score."""
-    natural = _CONTEXT.ln(Decimal(p_ppm).scaleb(-6, _CONTEXT))
-    return _scaled(_CONTEXT.divide(natural, _LN_2)), _scaled(natural)
+    natural = CONTEXT.ln(Decimal(p_ppm).scaleb(-6, CONTEXT))
+    return _scaled(CONTEXT.divide(natural, LN_2)), _scaled(natural)
 
 
 def _scaled(value: Decimal) -> int:
-    scaled = value.scaleb(_PLACES, _CONTEXT)
-    return int(scaled.to_integral_value(ROUND_HALF_EVEN, _CONTEXT))
+    scaled = value.scaleb(_PLACES, CONTEXT)
+    return int(scaled.to_integral_value(ROUND_HALF_EVEN, CONTEXT))
 
 
 def divide_half_even(numerator: int, denominator: int) -> int:
@@ -124,7 +125,7 @@ def exact_text(value: Fraction) -> str | None:
 def exact_sum(column: Integers) -> int:
     """Return the sum of a column, whatever its size: numpy's would wrap silently."""
     largest = max(abs(int(column.max(initial=0))), abs(int(column.min(initial=0))), 1)
-    safe = (2**63 - 1) // largest
+    safe = INT64_MAX // largest
     return sum(
         int(column[start : start + safe].sum()) for start in range(0, len(column), safe)
     )

@@ -20,7 +20,6 @@ from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.checkpoint_past import LogKey, past_checkpoint
 from ledger.durable import sync_folder
 from ledger.errors import CorruptLogError, UsageError
-from ledger.events import SuiteFrozen
 from ledger.ids import sha256_hex
 from ledger.projections.bundle import (
     ASKED_MAX,
@@ -41,14 +40,13 @@ from ledger.projections.export_tables import rows_frame, write_parquet
 from ledger.projections.flat_rows import csv_bytes, flat
 from ledger.projections.fold import Progress
 from ledger.projections.stored import StoredPayloads
-from ledger.replay import recorded
+from ledger.replay import StoredEvents
 from ledger.state import Blobs
 from ledger.store import Store
 from ledger.suite import CharterManifest
 
 PROGRAM = f"sealed-ledger/{__version__}"
 SCORER = "metrics/1"
-_FREEZES = '"type":"SuiteFrozen"'
 
 # Stores a checkpoint for ever, given its size and its note.
 Keep = Callable[[int, str], None]
@@ -161,13 +159,9 @@ def read_moment(store: Store, past: Past | None = None) -> Moment:
 def read_charters(store: Store) -> Charters:
     """Return all charters of a log by the positions that they stand at."""
     found = []
-    for row in store.rows_at(store.holding(_FREEZES)):
-        event = recorded(row).event
-        # A key of somebody's extensions may be called `type` too.
-        if isinstance(event, SuiteFrozen) and isinstance(
-            event.manifest, CharterManifest
-        ):
-            found.append((row.seq, event.manifest))
+    for each, event in StoredEvents(store).frozen():
+        if isinstance(event.manifest, CharterManifest):
+            found.append((each.seq, event.manifest))
     return tuple(found)
 
 

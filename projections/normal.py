@@ -1,10 +1,11 @@
 """Quantiles and tails of the normal distribution, the same digits on every machine."""
 
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
+from ledger.projections.exact import CONTEXT
+
 _TWO_PI = Decimal("6.2831853071795864769252867665590057683943387987502")
 # A step this short leaves an error of its square: fewer digits than are kept.
 _SETTLED = Decimal("1e-24")
@@ -27,11 +28,11 @@ def normal_quantile(level: Fraction) -> Decimal:
     """
     if not 0 <= level < 1:
         raise ValueError(f"a level is at least 0 and below 1, not {level}")
-    with localcontext(_CONTEXT):
+    with localcontext(CONTEXT):
         wanted = Decimal(level.numerator) / level.denominator / 2
         z, step = Decimal(0), Decimal(1)
         while step > _SETTLED:
-            density = _CONTEXT.exp(-z * z / 2) / _CONTEXT.sqrt(_TWO_PI)
+            density = CONTEXT.exp(-z * z / 2) / CONTEXT.sqrt(_TWO_PI)
             step = (wanted - density * _series(z)) / density
             z += step
         return z
@@ -43,9 +44,9 @@ def normal_tails(z: Decimal) -> Decimal:
     >>> round(normal_tails(Decimal("-1.959963984540054")), 12)
     Decimal('0.050000000000')
     """
-    with localcontext(_CONTEXT):
+    with localcontext(CONTEXT):
         beyond = min(abs(z), _FARTHEST)
-        density = _CONTEXT.exp(-beyond * beyond / 2) / _CONTEXT.sqrt(_TWO_PI)
+        density = CONTEXT.exp(-beyond * beyond / 2) / CONTEXT.sqrt(_TWO_PI)
         return max(Decimal(0), 1 - 2 * density * _series(beyond))
 
 

@@ -6,7 +6,7 @@ reason to keep anything.
 """
 
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ledger.projections import resampling_sums
 from ledger.projections.cohort import DEGENERATE, EMPTY, INSUFFICIENT, Measure
-from ledger.projections.columns import Integers
-from ledger.projections.exact import UNITS, exact_sum, sum_of_ratios
+from ledger.projections.columns import INT64_MAX, Integers
+from ledger.projections.exact import CONTEXT, UNITS, exact_sum, sum_of_ratios
 from ledger.projections.resampling import Interval, Resamples, Rule, intervals
 from ledger.projections.rng import Words, draws
 
@@ -30,8 +30,6 @@ FLIP_LABEL = "flip"
 _CLUSTERS_EXACT_MAX = 16
 _AT_ONCE = 200
 _BITS = 64
-_LARGEST = 2**63 - 1
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
 
 
 class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,15 +144,15 @@ def student(sums: Sequence[int], sizes: Sequence[int]) -> StudentT:
     if not deviations:
         return StudentT(degrees=clusters - 1, reason=DEGENERATE)
     squared = total * total * (clusters - 1) / (clusters * deviations)
-    ratio = _CONTEXT.divide(Decimal(squared.numerator), Decimal(squared.denominator))
-    t = _CONTEXT.sqrt(ratio)
+    ratio = CONTEXT.divide(Decimal(squared.numerator), Decimal(squared.denominator))
+    t = CONTEXT.sqrt(ratio)
     # A minus sign would round to the digits of whatever context is current.
     return StudentT(t=t if total >= 0 else t.copy_negate(), degrees=clusters - 1)
 
 
 def _exact(sums: Sequence[int]) -> Numbers:
     """Return summands in 64 bits where those hold thrice what they can add up to."""
-    fits = 3 * sum(map(abs, sums)) <= _LARGEST
+    fits = 3 * sum(map(abs, sums)) <= INT64_MAX
     return np.array(sums, dtype=np.int64 if fits else np.object_)
 
 

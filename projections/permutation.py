@@ -14,14 +14,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ledger.projections.columns import Flags, Integers
+from ledger.projections.columns import INT64_MAX, Flags, Integers
 from ledger.projections.rng import draws
 
 # Scores: 64-bit integers, or Python's own where 64 bits do not hold their sums.
 Scores = npt.NDArray[Any]
 
 LABEL = "perm"
-_LARGEST = 2**63 - 1
 _PLACES_AT_ONCE = 2**20
 # So many can exchange forecasts, and fewer cannot.
 _PARTNERS = 2
@@ -129,7 +128,7 @@ def matched(rows: Rows, names: Sequence[str]) -> Matched:
     left has a row at every position that is left.
     """
     largest = max(int(rows.scores.max(initial=0)), -int(rows.scores.min(initial=0)))
-    fits = largest * len(rows.scores) <= _LARGEST
+    fits = largest * len(rows.scores) <= INT64_MAX
     scores: Scores = rows.scores if fits else rows.scores.astype(np.object_)
     strata, used, alone, strata_alone = [], [np.arange(0)], 0, 0
     codes, starts = np.unique(np.sort(rows.stratum), return_index=True)

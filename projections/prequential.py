@@ -18,12 +18,11 @@ import msgspec
 import numpy as np
 
 from ledger.projections.cohort import EMPTY, Measure
-from ledger.projections.columns import Integers, integers
+from ledger.projections.columns import INT64_MAX, Integers, integers
 from ledger.projections.exact import UNITS, exact_sum
 
 _PARTS = lcm(*range(1, 101)) * 10**50
 _PARTS_OF_UNIT = _PARTS // UNITS
-_LARGEST = 2**63 - 1
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +142,7 @@ def _recovery(
     most = enough * UNITS
     limits = integers(
         [
-            min(most.numerator * n // most.denominator, _LARGEST)
+            min(most.numerator * n // most.denominator, INT64_MAX)
             for n in range(1, longest + 1)
         ]
     )

@@ -16,13 +16,11 @@ import numpy as np
 
 from ledger.projections.board import Board
 from ledger.projections.cohort import EMPTY, INSUFFICIENT, NOT_DECLARED, Measure
-from ledger.projections.columns import Flags, Integers, integers
+from ledger.projections.columns import INT64_MAX, Flags, Integers, integers
 from ledger.projections.exact import UNITS
 from ledger.projections.quantities_board import Quantity
 from ledger.projections.quantities_losses import METRICS, Losses, losses, read_said
 from ledger.projections.slotted import Chosen
-
-_INT64_MAX = 2**63 - 1
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     def column(self) -> Integers | None:
         """The losses as a column; None where one has more than 63 bits."""
         largest = max(map(abs, self.losses), default=0)
-        return integers(self.losses) if largest <= _INT64_MAX else None
+        return integers(self.losses) if largest <= INT64_MAX else None
 
 
 def quantity_scores(

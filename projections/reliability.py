@@ -4,7 +4,7 @@ A coarse diagnostic: it depends on where the bins are cut, and is biased upwards
 small samples (Naeini 2015, Guo 2017, Roelofs 2022). It decides nothing.
 """
 
-from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -13,11 +13,10 @@ import numpy as np
 
 from ledger.projections.cohort import EMPTY, Measure, undefined
 from ledger.projections.columns import Integers
-from ledger.projections.exact import PPM, dec12
+from ledger.projections.exact import CONTEXT, PPM, dec12
 from ledger.projections.normal import normal_quantile
 from ledger.projections.tally import Tally, grouped
 
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN)
 _EQUAL_WIDTH = "equal_width_left_closed"
 _EQUAL_MASS = "equal_mass"
 
@@ -130,9 +129,9 @@ def wilson(ones: int, n: int, level: Fraction) -> Bounds:
 
     (k + z²/2 ± z √(k (n - k) / n + z²/4)) / (n + z²), to more digits than are shown.
     """
-    with localcontext(_CONTEXT):
+    with localcontext(CONTEXT):
         z = normal_quantile(level)
-        spread = z * _CONTEXT.sqrt(Decimal(ones * (n - ones)) / n + z * z / 4)
+        spread = z * CONTEXT.sqrt(Decimal(ones * (n - ones)) / n + z * z / 4)
         middle, whole = ones + z * z / 2, n + z * z
         return Bounds(
             Fraction((middle - spread) / whole), Fraction((middle + spread) / whole)

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ledger.projections.columns import Integers
+from ledger.projections.columns import INT64_MAX, Integers
 from ledger.projections.resampling import Ratio
 
 # So many units at once that their weights stay near the processor.
 _UNITS = 1024
-_LARGEST = 2**63 - 1
 _LARGEST_OF_32 = 2**31 - 1
 
 Table = npt.NDArray[np.int32] | npt.NDArray[np.int64]
@@ -52,7 +51,7 @@ class Auroc:
         positives = (weights @ self._positives).tolist()
         negatives = (weights @ self._negatives).tolist()
         pairs = [2 * p * n for p, n in zip(positives, negatives, strict=True)]
-        assert max(pairs, default=0) <= _LARGEST, "a resample has above 2^32 units"
+        assert max(pairs, default=0) <= INT64_MAX, "a resample has above 2^32 units"
         twice = self._pairs_won(weights) * (2 // len(self._ends))
         return list(zip(twice.tolist(), pairs, strict=True))
 
@@ -90,7 +89,7 @@ def _table(weights: Integers) -> Table:
     """Return a row of weights a cluster, in as few bits as hold a block's pairs."""
     heaviest = int(weights.max(initial=0))
     most = (heaviest * _UNITS) ** 2
-    assert most <= _LARGEST, "a cluster was drawn above a million times"
+    assert most <= INT64_MAX, "a cluster was drawn above a million times"
     if most <= _LARGEST_OF_32:
         return np.ascontiguousarray(weights.T, dtype=np.int32)
     return np.ascontiguousarray(weights.T, dtype=np.int64)

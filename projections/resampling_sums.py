@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ledger.projections.columns import Integers, integers
+from ledger.projections.columns import INT64_MAX, Integers, integers
 from ledger.projections.exact import UNITS
 from ledger.projections.resampling import Ratio
 
-_LARGEST = 2**63 - 1
 _WORD_BITS = 31
 _WORD = 2**_WORD_BITS - 1
 
@@ -97,7 +96,7 @@ def same_cohort_skill(
 def cluster_sums(column: Integers, cluster: Integers, clusters: int) -> list[int]:
     """Return the sum of a column over the units of each cluster, whatever its size."""
     units = int(np.bincount(cluster, minlength=1).max())
-    if _magnitude(column) * units <= _LARGEST:
+    if _magnitude(column) * units <= INT64_MAX:
         small: list[int] = _summed(column, cluster, clusters).tolist()
         return small
     high = _summed(column >> _WORD_BITS, cluster, clusters).tolist()
@@ -122,7 +121,7 @@ def _in_words(sums: list[int]) -> list[Integers]:
     where 64 bits hold the sum of that many, however they are drawn.
     """
     words = []
-    while max(map(abs, sums), default=0) * len(sums) > _LARGEST:
+    while max(map(abs, sums), default=0) * len(sums) > INT64_MAX:
         words.append(integers([each & _WORD for each in sums]))
         sums = [each >> _WORD_BITS for each in sums]
     return [*words, integers(sums)]

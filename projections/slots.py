@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ledger.errors import UsageError
-from ledger.projections.columns import Flags, Integers, following_in_group
+from ledger.projections.columns import INT64_MAX, Flags, Integers, following_in_group
 from ledger.projections.suites import HOUR_US
 
 INITIAL, FINAL, ALL, TIME_WEIGHTED, AT_LEAD = (
@@ -26,7 +26,6 @@ INITIAL, FINAL, ALL, TIME_WEIGHTED, AT_LEAD = (
 
 # As a suite's `headline` spells it.
 _LEAD = re.compile(rf"{AT_LEAD}([1-9][0-9]{{0,5}})")
-_INT64_MAX = 2**63 - 1
 
 
 class Chains(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +88,7 @@ def weighted_means(values: Integers, weight: Integers, starts: Integers) -> Inte
     whole = np.add.reduceat(weight, starts)
     largest = int(np.abs(values).max()) * int(whole.max())
     # Numpy wraps silently: what may not fit becomes Python's integers.
-    width = np.int64 if largest < _INT64_MAX // 2 else object
+    width = np.int64 if largest < INT64_MAX // 2 else object
     totals = np.add.reduceat(values.astype(width) * weight.astype(width), starts)
     whole = whole.astype(width)
     quotient, rest = totals // whole, totals % whole
