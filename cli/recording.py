@@ -59,7 +59,7 @@ def record(
             fields["probabilities"] = spread(probabilities, answers, positive)
         with _advising(fields, state):
             with refusing():
-                event = Drafts(folder.blobs.get, _no_file).event(
+                event = Drafts(folder.blobs.get, _no_file, writer.event).event(
                     fields, state, clock()()
                 )
             meaning.tell()

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from ledger import codec
 from ledger.clock import Clock
 from ledger.daemon.calling import Caller, FaultAnsweredError
 from ledger.daemon.calling_wire import BusyError
@@ -22,6 +23,7 @@ from ledger.errors import (
     UsageError,
     WriterStoppedError,
 )
+from ledger.events import LedgerEvent
 from ledger.folder import Folder
 from ledger.log import open_reader
 from ledger.replay import may_freeze
@@ -91,6 +93,12 @@ class RemoteWriter(Writer):
     def now(self) -> datetime:
         """Return what this machine's clock says."""
         return self._wall()
+
+    def event(self, event_id: str) -> LedgerEvent | None:
+        """Return an event that is in the log by its id, read beside the daemon."""
+        with open_reader(self._folder) as reader:
+            row = reader.store.find(bytes.fromhex(event_id))
+        return None if row is None else codec.read(row.payload)
 
     def stage(self, submission: Submission) -> int:
         """Have the daemon append one event, and return its position.

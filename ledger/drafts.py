@@ -37,10 +37,12 @@ from ledger.state import FrozenSuite, State
 from ledger.suite import Template
 from ledger.suite_table import listed, suggestion
 from ledger.suite_words import shown
-from ledger.unit import Unit, unit_name
+from ledger.unit import Link, Unit, unit_name
 
 # Returns the bytes of a file that a draft names.
 ReadFile = Callable[[str], bytes]
+# Returns an event that the log has by its id, or None.
+ReadEvent = Callable[[str], LedgerEvent | None]
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Blobs = Callable[[str], bytes | None]
 
@@ -60,9 +62,13 @@ STANDING = "standing"
 class Drafts:
     """Completes drafts of one ledger; remembers the question lists that it read."""
 
-    def __init__(self, blobs: Blobs, read_file: ReadFile) -> None:
+    def __init__(
+        self, blobs: Blobs, read_file: ReadFile, read_event: ReadEvent = lambda _: None
+    ) -> None:
+        """Take what reads files, and what finds updates that were appended before."""
         self._blobs = blobs
         self._read_file = read_file
+        self._read_event = read_event
         self._lists: dict[str, dict[tuple[str, str, str], Question]] = {}
 
     def event(
@@ -119,8 +125,25 @@ class Drafts:
             )
             fields["probabilities"] = _vector(probabilities, answers)
         if cls is ForecastUpdated and "parent" not in fields:
-            fields["parent"] = _end_of_chain(fields, unit, state)
+            fields["parent"] = self._parent(
+                {"ledger": state.ledger, **fields}, _end_of_chain(fields, unit, state)
+            )
         return fields
+
+    def _parent(self, fields: Fields, end: Link) -> str:
+        """Return what an update attaches to: the chain's end, or what its like did.
+
+        So a history that is appended a second time gets the receipts that it got first.
+        """
+        event_id, made_at = end.event_id, end.created_at
+        while made_at == fields.get("created_at"):
+            event = self._read_event(event_id)
+            if not isinstance(event, ForecastUpdated):
+                break
+            if event == event_of(ForecastUpdated, {**fields, "parent": event.parent}):
+                return event.parent
+            event_id, made_at = event.parent, event.created_at
+        return end.event_id
 
     def _ask(
         self,
@@ -298,7 +321,7 @@ def _standing(unit: Unit | None, state: State, made_at: object) -> str:
     return standing.event_id
 
 
-def _end_of_chain(fields: Fields, unit: Unit | None, state: State) -> str:
+def _end_of_chain(fields: Fields, unit: Unit | None, state: State) -> Link:
     if unit is None:
         msg = f"no question with hash {fields.get('question_hash')} is open: seal first"
         raise RefusedError("unknown-question", msg)
@@ -309,7 +332,7 @@ def _end_of_chain(fields: Fields, unit: Unit | None, state: State) -> str:
     if chain is None:
         msg = f"{forecaster} has sealed nothing on {unit.called}: seal a forecast first"
         raise RefusedError("unknown-parent", msg)
-    return chain.end(state.lost).event_id
+    return chain.end(state.lost)
 
 
 def event_of(cls: type[LedgerEvent], fields: Fields) -> LedgerEvent:

@@ -46,10 +46,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def signed_by(cls, signer: SignerKey, payload: bytes) -> "Submission":
-        """Return a payload under a signature.
-
-        Raises `RefusedError` for one that would give a private key away.
-        """
+        """Return a payload under a signature; raise as `sign_payload` does."""
         return Submission(
             payload=payload,
             author_key=signer.verifier.public,
@@ -146,6 +143,12 @@ class Writer:
         else:
             [row] = self._store.rows(seq, seq + 1)
         return codec.read(row.payload)
+
+    def event(self, event_id: str) -> LedgerEvent | None:
+        """Return an event that is in the log, or staged, by its id; None for no such."""
+        digest = bytes.fromhex(event_id)
+        row = self._staged.get(digest) or self._store.find(digest)
+        return None if row is None else codec.read(row.payload)
 
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.

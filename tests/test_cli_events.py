@@ -2,11 +2,13 @@
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ledger.clock import instant_text, system_clock
 from ledger.ids import sha256_hex
 from tests.console import Console, Shown
 from tests.court import BAR
@@ -410,3 +412,34 @@ def test_only_a_dash_stands_for_stdin(console: Console) -> None:
     code, message = refused(console.here("seal", "draft.json", "--json"))
     assert code == "usage"
     assert "a draft is read from stdin" in message
+
+
+def test_a_history_that_is_appended_twice_updates_nothing_twice(
+    console: Console,
+) -> None:
+    opened(console)
+    unit = {"template": "dispatch-pass", "id": "d-1", "horizon": "24h"}
+    said = {"suite": "piper-self@v1", "author": "forecaster", "forecaster": "native"}
+    times = ["seal", "-3m", "-2m", "-2m", "-2m"]
+    now = system_clock()
+
+    def draft(at: int, when: str) -> dict[str, Any]:
+        kind = "ForecastSealed" if when == "seal" else "ForecastUpdated"
+        minutes = 3 if when == "seal" else int(when[1:-1])
+        made_at = instant_text(now - timedelta(minutes=minutes))
+        vector = {"pass": 0.5 + at / 10, "fail": 0.5 - at / 10}
+        return {
+            "type": kind, "created_at": made_at, "probabilities": vector, **unit, **said
+        }  # fmt: skip
+
+    history = [draft(at, when) for at, when in enumerate(times)]
+    first = console.append(*history).objects
+    assert [each["seq"] for each in first] == [3, 4, 5, 6, 7]
+    # All that was said last, at one instant, and what only that followed.
+    again = console.append(*history)
+    assert [each.get("seq") for each in again.objects] == [3, None, 5, 6, 7]
+    assert again.objects[1]["error"]["code"] == "created-before-parent"
+    assert again.code == 2
+    later = draft(1, "-1m")
+    assert console.append(later).objects[0]["seq"] == 8
+    assert console.append(later).objects[0]["seq"] == 8
