@@ -4,7 +4,8 @@ Nothing is guessed: where two things could be meant, the command says so and whi
 What was taken as meant is told on stderr.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from ledger.cli import render
 from ledger.cli.context import KeyRing
@@ -15,7 +16,8 @@ from ledger.rules_question import require_observable, require_suite
 from ledger.state import FrozenSuite, State
 from ledger.suite import Template
 from ledger.suite_table import listed, suggestion
-from ledger.unit import unit_name
+from ledger.unit import Unit, unit_name
+from ledger.unseen import whole
 
 Fields = dict[str, object]
 _AT_HAND = "whose key is at hand"
@@ -24,11 +26,14 @@ _AT_HAND = "whose key is at hand"
 class Meaning:
     """Fills the names that a draft leaves out, and remembers what it filled in."""
 
-    def __init__(self, draft: Fields, state: State, ring: KeyRing) -> None:
-        """Take the draft, which is changed in place."""
+    def __init__(
+        self, draft: Fields, state: State, ring: KeyRing, *, opens: bool = False
+    ) -> None:
+        """Take the draft, which is changed in place; `opens` if it brings a question."""
         self.draft = draft
         self._state = state
         self._ring = ring
+        self._opens = opens
         self._taken: list[str] = []
 
     def tell(self) -> None:
@@ -39,69 +44,114 @@ class Meaning:
     def suite(self) -> FrozenSuite:
         """Return the suite that is meant: the named one, or the only one in force.
 
-        Where a unit is named by its id, those that have it open come first.
+        Where a unit is named by its id, those that have it open come first, also those
+        that were superseded since; then those that have the template.
         """
         if not self.draft.get("suite"):
-            in_force = [
-                name
-                for name in self._state.suites
-                if not self._state.is_superseded(name)
-            ]
-            known = [
-                name for name in in_force if self._has_unit(self._state.suites[name])
-            ]
-            what = "suites in force"
+            suites = self._state.suites
+            known, how = self._first_that_have(
+                {name: self._units(suites[name]) for name in suites}
+            )
             if known:
-                what = f"suites in which {self.draft['id']} is open"
-            self.draft["suite"] = self._only("--suite", known or in_force, what)
+                names, what = known, f"suites in which {self.draft['id']} {how}"
+            else:
+                names, what = self._in_force()
+            self.draft["suite"] = self._only("--suite", names, what)
         named = str(self.draft["suite"])
         if named in self._state.latest:
             self.draft["suite"] = f"{named}@v{self._state.latest[named]}"
             self._taken.append(f"--suite {self.draft['suite']}")
         return require_suite(self._state, str(self.draft["suite"]))
 
+    def _in_force(self) -> tuple[list[str], str]:
+        """Return the suites in force that have the template, and what they are."""
+        suites = self._state.suites
+        in_force = [name for name in suites if not self._state.is_superseded(name)]
+        template = self.draft.get("template")
+        if not template or not in_force:
+            return in_force, "suites in force"
+        templates = {name: [*suites[name].templates] for name in in_force}
+        having = [name for name in in_force if template in templates[name]]
+        if not having:
+            known = sorted({*chain.from_iterable(templates.values())})
+            hint = suggestion(str(template), known)
+            hint = hint or f"they have {listed(known, last='and')}"
+            msg = f"no suite in force has a template {template}: {hint}"
+            raise RefusedError("unknown-template", msg)
+        return having, f"suites in force with the template {template}"
+
     def unit(self, frozen: FrozenSuite) -> None:
         """Name template and horizon, where a unit is named by its parts."""
         if self.draft.get("question") or self.draft.get("question_hash"):
             return
         if not self.draft.get("template"):
-            templates = [each.id for each in frozen.manifest.observable]
-            what = f"scored templates in {frozen.manifest.suite}"
-            self.draft["template"] = self._only("--template", templates, what)
-        if self.draft["template"] not in frozen.templates:
-            raise _unknown("template", self.draft["template"], frozen, frozen.templates)
-        require_observable(frozen.templates[str(self.draft["template"])])
+            self._template(frozen)
+        named = self.draft["template"]
+        if not isinstance(named, str) or named not in frozen.templates:
+            raise _unknown("template", named, frozen, frozen.templates)
+        require_observable(frozen.templates[named])
         if not self.draft.get("horizon") and self.draft.get("id"):
-            self._horizon(frozen)
+            self._horizon(frozen, frozen.templates[named])
 
-    def _horizon(self, frozen: FrozenSuite) -> None:
+    def _template(self, frozen: FrozenSuite) -> None:
+        """Name the template of the only unit with that id, or the only one there is."""
+        units: dict[str, list[Unit]] = {}
+        for template, _, unit in self._units_at(frozen):
+            units.setdefault(template, []).append(unit)
+        names, how = self._first_that_have(units)
+        what = f"templates in which {self.draft.get('id')} {how}"
+        if not names:
+            names = [each.id for each in frozen.manifest.observable]
+            what = f"scored templates in {frozen.manifest.suite}"
+        self.draft["template"] = self._only("--template", names, what)
+
+    def _horizon(self, frozen: FrozenSuite, template: Template) -> None:
         """Name the horizon of the only unit with that id, or the template's only one."""
-        template = frozen.templates[str(self.draft["template"])]
-        known = self._horizons(frozen.manifest.suite, template)
-        what = f"horizons of {template.id}"
-        if known:
-            what = f"horizons at which {self.draft['id']} is open"
-        self.draft["horizon"] = self._only(
-            "--horizon", known or template.horizons, what
-        )
+        units = {horizon: [unit] for _, horizon, unit in self._units_at(frozen)}
+        names, how = self._first_that_have(units)
+        what = f"horizons at which {self.draft['id']} {how}"
+        if not names:
+            names, what = [*template.horizons], f"horizons of {template.id}"
+        self.draft["horizon"] = self._only("--horizon", names, what)
 
-    def _has_unit(self, frozen: FrozenSuite) -> bool:
-        """Tell whether a suite has a unit open that is named so far like this."""
-        named = self.draft.get("template")
-        return any(
-            self._horizons(frozen.manifest.suite, template)
-            for template in frozen.templates.values()
-            if named in {None, template.id}
-        )
+    def _units(self, frozen: FrozenSuite) -> list[Unit]:
+        return [unit for _, _, unit in self._units_at(frozen)]
 
-    def _horizons(self, suite: str, template: Template) -> list[str]:
-        """Return the horizons at which a template has the unit of that id open."""
-        id_ = str(self.draft.get("id"))
-        return [
-            horizon
-            for horizon in template.horizons
-            if self._state.units.named(unit_name(suite, template.id, id_, horizon))
+    def _units_at(self, frozen: FrozenSuite) -> Iterator[tuple[str, str, Unit]]:
+        """Yield template, horizon and state of each unit of a suite that may be meant.
+
+        None where a question is brought: that one is new.
+        """
+        id_ = self.draft.get("id")
+        if self._opens or not isinstance(id_, str) or not id_ or whole(id_) != id_:
+            return
+        stated = self.draft.get("template"), self.draft.get("horizon")
+        for template in frozen.templates.values():
+            for horizon in template.horizons:
+                at = (template.id, horizon)
+                if all(
+                    not said or said == is_
+                    for said, is_ in zip(stated, at, strict=True)
+                ):
+                    name = unit_name(frozen.manifest.suite, template.id, id_, horizon)
+                    unit = self._state.units.named(name)
+                    if unit is not None:
+                        yield *at, unit
+
+    def _first_that_have(
+        self, units: Mapping[str, Sequence[Unit]]
+    ) -> tuple[list[str], str]:
+        """Return the names that have a unit open, else one at all; and which of these."""
+        opened = [
+            name for name, those in units.items() if any(map(self._is_open, those))
         ]
+        if opened:
+            return opened, "is open"
+        return [name for name, those in units.items() if those], "was asked"
+
+    def _is_open(self, unit: Unit) -> bool:
+        standing = unit.standing(self._state.lost)
+        return standing is None or standing.status == "PENDING"
 
     def forecaster(self, frozen: FrozenSuite) -> None:
         """Name the competitor, and the principal who seals for it."""

@@ -1,5 +1,6 @@
 """`ledger open`: what can still be forecast, and what waits for its outcome."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from ledger.cli.options import Json, LedgerDir
 from ledger.cli.standing import Standing, standing
 from ledger.clock import micros
 from ledger.errors import UsageError
-from ledger.suite_table import suggestion
+from ledger.suite_table import listed, suggestion
 
 if TYPE_CHECKING:
     from ledger.projections.agenda import OpenUnit
@@ -46,10 +47,12 @@ def open_units(
 
     with reading(ledger) as (folder, reader):
         frozen_here = standing(reader)
-        suite = None if suite is None else frozen_here.meant(suite)
+        # Of a suite whose next version is frozen, what was asked before is open still.
+        suites = list(frozen_here.suites)
+        suites = suites if suite is None else frozen_here.versions(suite)
         concerned = set[str]()
         if forecaster is not None:
-            concerned = _suites_of(forecaster, frozen_here, suite)
+            concerned = _suites_of(forecaster, frozen_here, suites)
         folded = render.Progress("events folded", reader.events.size())
         with open_tables(
             folder, reader.store, lambda done: folded.step(done, done)
@@ -57,7 +60,7 @@ def open_units(
             folded.close()
             now = micros(clock()())
             found = agenda.open_units(
-                tables.connection, frozen, folder.blobs.get, now, suite
+                tables.connection, frozen, folder.blobs.get, now, suites
             )
     asked = found
     if forecaster is not None:
@@ -77,13 +80,12 @@ def open_units(
         render.note("nothing is open: every question that was asked has its outcome")
 
 
-def _suites_of(name: str, found: Standing, suite: str | None) -> set[str]:
+def _suites_of(name: str, found: Standing, suites: Sequence[str]) -> set[str]:
     """Return the suites in which somebody forecasts; raise `UsageError` for nobody."""
     competitors = [
         (each, competitor)
-        for each, frozen in found.suites.items()
-        if suite in {None, each}
-        for competitor in frozen.manifest.competitors
+        for each in suites
+        for competitor in found.suites[each].manifest.competitors
     ]
     mine = [
         (each, competitor)
@@ -94,7 +96,7 @@ def _suites_of(name: str, found: Standing, suite: str | None) -> set[str]:
     if not mine:
         known = ", ".join(sealing) or "none"
         hint = suggestion(name, sealing) or f"those who forecast are {known}"
-        msg = f"{name!r} is no competitor of {suite or 'any suite'}: {hint}"
+        msg = f"{name!r} is no competitor of {listed(suites)}: {hint}"
         raise UsageError(msg)
     concerned = {each for each, competitor in mine if competitor.principal}
     if not concerned:

@@ -48,7 +48,8 @@ def record(
     ring = KeyRing(keys_folder(folder, _text(place["keys_at"])))
     with writing(folder) as writer:
         state = writer.state
-        meaning = Meaning(fields, state, ring)
+        opens = bool(question) or fields.get("status") == "PENDING"
+        meaning = Meaning(fields, state, ring, opens=opens)
         frozen = meaning.suite()
         meaning.unit(frozen)
         who(meaning, frozen)

@@ -40,9 +40,16 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises `UsageError` for a suite that was never frozen.
         """
+        return max(self.versions(name), key=lambda each: parse_version(each)[1])
+
+    def versions(self, name: str) -> list[str]:
+        """Return the suite of that name; all its versions where none is named.
+
+        Raises `UsageError` for a suite that was never frozen.
+        """
         versions = [each for each in self.suites if name in (each, each.split("@")[0])]
         if versions:
-            return max(versions, key=lambda each: parse_version(each)[1])
+            return versions
         known = f"there are {listed(self.suites, last='and')}"
         if len(self.suites) == 1:
             known = f"there is {listed(self.suites)}"

@@ -94,6 +94,7 @@ class Drafts:
         self, given: Mapping[str, object], cls: Asking, state: State, now: datetime
     ) -> Fields:
         naming = {name: given[name] for name in NAMING if given.get(name)}
+        naming = spelled_fields(naming, Question, now)
         said = {name: given[name] for name in given if name not in NAMING}
         probabilities = said.pop("probabilities", None) or {}
         require_known(given, _known(cls), f"a {cls.__name__}")

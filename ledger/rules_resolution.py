@@ -48,9 +48,9 @@ def _check_content(
     received_at: datetime,
 ) -> None:
     if (event.outcome is not None) != (event.status == "RESOLVED"):
-        msg = (
-            f"status is {event.status}: an outcome stands with RESOLVED, and only there"
-        )
+        msg = f"status is {event.status}: an outcome stands with RESOLVED alone, so leave it out"
+        if event.outcome is None:
+            msg = f"RESOLVED lacks its outcome: name one of {', '.join(answers)}"
         raise RefusedError("outcome-misplaced", msg)
     if event.outcome is not None and event.outcome not in answers:
         msg = f"outcome {event.outcome!r} is none of the answers: {', '.join(answers)}"

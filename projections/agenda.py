@@ -3,7 +3,7 @@
 The one projection that is asked at a given moment: what is due depends on the time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import apsw
@@ -44,16 +44,18 @@ def open_units(
     frozen: Frozen,
     pinned: Pinned,
     at_us: int,
-    suite: str | None = None,
+    suites: Collection[str] | None = None,
 ) -> list[OpenUnit]:
     """Return what is open at an instant: first what is due, the most urgent first.
+
+    Of all suites, or of some.
 
     Raises `UncheckableError` where a pinned list of questions is not at hand.
     """
     found = [
         each
         for name, version in frozen.suites.items()
-        if suite in {None, name}
+        if suites is None or name in suites
         for each in _of_suite(connection, frozen, version, pinned, at_us)
     ]
     order = ("due", "overdue", "pending")

@@ -197,6 +197,38 @@ def test_the_suite_is_that_in_which_the_question_is_open(console: Console) -> No
     assert "suites in force are piper-self@v1 and weather@v1" in elsewhere
 
 
+def test_the_template_is_that_in_which_the_question_is_open(tmp_path: Path) -> None:
+    console = Console(tmp_path).found()
+    text = console.must("suite", "new", "market", "--track", "world").stdout
+    head, table, rest = text.partition("[[templates]]\n")
+    first = table + rest[: rest.index("\n\n[", 1) + 2]
+    second = first.replace('"dated-event"', '"price-up"')
+    pool = 'templates = ["dated-event"]'
+    assert pool in text
+    file = console.home / "market.toml"
+    file.write_text(
+        (head + first + second + rest[len(first) - len(table) :]).replace(
+            pool, 'templates = ["dated-event", "price-up"]'
+        )
+    )
+    assert console.here("suite", "freeze", file).code == 0
+    asked = ("resolve", "--status", "PENDING", "--id", "e-1", *OPENED[:4])
+    templates = "templates in market@v1 are dated-event and price-up"
+    assert templates in console.here(*asked).stderr
+    named = ("--template", "price-up", "--horizon", "7d")
+    assert console.here(*asked, *named).code == 0
+    shown = console.here("seal", "--id", "e-1", "-p", "0.4")
+    assert "--template price-up, --horizon 7d" in shown.stderr
+    console.frozen("weather", "world")
+    # What only one suite has names the suite.
+    assert console.here(*asked[:3], "--id", "e-2", *asked[5:], *named).code == 0
+    words = ("seal", "--id", "e-9", "-p", "0.4", "--template")
+    assert "did you mean price-up?" in console.here(*words, "priceup").stderr
+    assert (
+        "not open in market@v1" in console.here(*words, "price-up", *named[2:]).stderr
+    )
+
+
 def test_a_superseded_suite_is_not_what_is_meant(console: Console) -> None:
     console.frozen("piper-self@v2")
     shown = console.here("seal", "--id", "d-1", "-p", "0.8", "--json")
@@ -443,3 +475,60 @@ def test_a_history_that_is_appended_twice_updates_nothing_twice(
     later = draft(1, "-1m")
     assert console.append(later).objects[0]["seq"] == 8
     assert console.append(later).objects[0]["seq"] == 8
+
+
+NOT_TEXT = {
+    "no id": ({}, "id is missing"),
+    "an empty id": ({"id": ""}, "id is missing"),
+    "an id that is a list": ({"id": ["d-1"]}, "id is"),
+    "a template that is a list": ({"id": "d-1", "template": ["x"]}, "template"),
+    "a template that is an object": ({"id": "d-1", "template": {"a": 1}}, "template"),
+    "a horizon that is a list": ({"id": "d-1", "horizon": ["24h"]}, "horizon"),
+    "half a letter": ({"id": "\ud800"}, "id is no Unicode text"),
+}
+
+
+@pytest.mark.parametrize("suites", [1, 2])
+@pytest.mark.parametrize(("draft", "says"), NOT_TEXT.values(), ids=NOT_TEXT)
+def test_what_names_no_unit_is_refused_in_a_sentence(
+    console: Console, suites: int, draft: dict[str, Any], says: str
+) -> None:
+    # A careless program's name for nothing is somebody's name all the same.
+    opened(console, "None")
+    if suites > 1:
+        console.frozen("weather", "world")
+    suite = ("--suite", "piper-self") if suites > 1 else ()
+    shown = console.here("seal", "-", "-p", "0.8", *suite, stdin=json.dumps(draft))
+    assert shown.code == 2
+    assert says in shown.stderr
+    alone = console.here("seal", "-", "-p", "0.8", stdin=json.dumps(draft))
+    assert alone.code == 2
+    assert "Traceback" not in alone.stderr
+
+
+def test_what_is_resolved_is_meant_only_where_nothing_is_open(console: Console) -> None:
+    opened(console)
+    assert console.here("resolve", "--id", "d-1", "--outcome", "pass").code == 0
+    console.frozen("weather", "world")
+    asked = ("resolve", "--status", "PENDING", "--id", "d-1", *OPENED[:4])
+    # It is asked again elsewhere: nobody means the suite that has its outcome.
+    assert console.here(*asked, "--suite", "weather", "--horizon", "7d").code == 0
+    shown = console.here("seal", "--id", "d-1", "-p", "0.8")
+    assert "Taken as meant: --suite weather@v1, " in shown.stderr
+    named = ("--id", "d-1", "--horizon", "24h")
+    late = console.here("seal", *named, "-p", "0.8")
+    assert "Taken as meant: --suite piper-self@v1, " in late.stderr
+    nowhere = console.here("seal", "--id", "d-1", "--horizon", "2h", "-p", "0.8")
+    assert "suites in force are piper-self@v1 and weather@v1" in nowhere.stderr
+
+
+def test_a_new_question_is_not_looked_for_where_it_is_open(console: Console) -> None:
+    opened(console)
+    file = console.home / "other.toml"
+    text = (console.home / "piper-self.toml").read_text()
+    file.write_text(text.replace("piper-self@v1", "other@v1"))
+    assert console.here("suite", "freeze", file).code == 0
+    asked = ("resolve", "--status", "PENDING", "--id", "d-1", *OPENED)
+    shown = console.here(*asked)
+    assert "suites in force are piper-self@v1 and other@v1" in shown.stderr
+    assert console.here(*asked, "--suite", "other").code == 0

@@ -155,11 +155,19 @@ def test_a_question_of_the_version_before_is_found_there(tmp_path: Path) -> None
     file = console.home / "piper-self.toml"
     file.write_text(file.read_text().replace("piper-self@v1", "piper-self@v2"))
     assert console.here("suite", "freeze", file).code == 0
-    shown = console.here("seal", "--id", "d-1", "--horizon", "24h", "-p", "0.8")
+    latest = ("--suite", "piper-self@v2", "--id", "d-1", "--horizon", "24h")
+    shown = console.here("seal", *latest, "-p", "0.8")
     assert shown.code == 2
     assert "it is open in piper-self@v1, which --suite names" in shown.stderr
-    named = ("--suite", "piper-self@v1", "--id", "d-1", "-p", "0.8")
-    assert console.here("seal", *named).code == 0
+    sealed = console.here("seal", "--id", "d-1", "-p", "0.8")
+    assert "Taken as meant: --suite piper-self@v1, " in sealed.stderr
+    assert sealed.code == 0
+    # Who asks it again asks it in what is in force.
+    again = console.here(*OPENED, "--acceptance", BAR)
+    assert "Taken as meant: --suite piper-self@v2, " in again.stderr
+    assert again.code == 0
+    both = console.here("update", "--id", "d-1", "-p", "0.7").stderr
+    assert "d-1 is open are piper-self@v1 and piper-self@v2" in both
 
 
 def test_an_empty_stdin_is_called_empty(console: Console) -> None:

@@ -184,7 +184,7 @@ def test_a_draft_is_called_what_json_calls_it(console: Console) -> None:
     [
         (
             "nobody",
-            "'nobody' is no competitor of any suite: those who forecast are native",
+            "'nobody' is no competitor of piper-self@v1: those who forecast are native",
         ),
         ("natve", "did you mean native?"),
         ("native-calibrated", "is computed (platt): it forecasts nothing by itself"),
