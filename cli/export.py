@@ -21,7 +21,7 @@ from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
 from ledger.keys.signing import SignerKey
 from ledger.log import Reader
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from ledger.suite_table import listed
 
 if TYPE_CHECKING:

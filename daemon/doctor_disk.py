@@ -22,7 +22,7 @@ from ledger.daemon.diagnosis import (
 from ledger.daemon.patient import Patient, Readable
 from ledger.durable import file_system, require_local, require_no_pipe
 from ledger.errors import UncheckableError, UsageError
-from ledger.store import DURABLE, settings_of, sqlite_version
+from ledger.store_opening import DURABLE, settings_of, sqlite_version
 
 # SQLite 3.7.0 to 3.51.2 can lose committed data when two connections reset a WAL.
 SQLITE_SOUND = (3, 51, 3)

@@ -12,7 +12,8 @@ from ledger.clock_watch import Steady
 from ledger.errors import CorruptLogError, LedgerError
 from ledger.folder import Folder
 from ledger.replay import StoredEvents
-from ledger.store import Head, Store, legible, open_store
+from ledger.store import Head, Store, legible
+from ledger.store_opening import open_store
 from ledger.suite import CharterManifest, SuiteManifest
 
 

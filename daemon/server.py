@@ -149,7 +149,12 @@ class Daemon:
         loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._committer = self._new_committer(loop)
-        self._space = Space(self._folder, self._journal, self._to_write)
+        self._space = Space(
+            self._folder,
+            self._journal,
+            self._to_write,
+            lambda: self._writer.unmoved_bytes,
+        )
         self._methods = self._new_methods()
         self._committer.start()
         try:

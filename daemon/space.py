@@ -26,12 +26,19 @@ class Space:
     """How much of a disk agents may still fill."""
 
     def __init__(
-        self, folder: Folder, journal: Journal, waiting: Callable[[], tuple[int, int]]
+        self,
+        folder: Folder,
+        journal: Journal,
+        waiting: Callable[[], tuple[int, int]],
+        unmoved: Callable[[], int],
     ) -> None:
-        """Take a ledger, and what tells how many lines and bytes wait to be written."""
+        """Take a ledger, and what tells how many lines and bytes wait to be written.
+
+        And how many bytes of the write-ahead log are still to be moved into the log,
+        which grows by as much. (The file may be longer: what was moved is written over.)
+        """
         self._folder = folder.path
-        # What it holds is still to be moved into the log, which grows by as much.
-        self._wal = folder.log.with_name(f"{folder.log.name}-wal")
+        self._unmoved = unmoved
         self._log, self._tables = folder.log, folder.projections
         self._journal = journal
         self._waiting = waiting
@@ -44,7 +51,7 @@ class Space:
         found = os.statvfs(self._folder)
         self._free = found.f_bavail * found.f_frsize
         reserve = min(FREE_BYTES_MIN, found.f_blocks * found.f_frsize // _PARTS)
-        self._kept = reserve + _size(self._wal)
+        self._kept = reserve + self._unmoved()
         self._left = self._free - self._kept - _cost(*self._waiting())
         # Once it was low, a little more is no news: the journal lies on this disk.
         self._note(is_low=self._left < (self._kept if self.is_low else 0))
@@ -59,7 +66,7 @@ class Space:
         Caught up with the log, they are at most as large, and some of that may lie in
         the write-ahead log alone.
         """
-        log_bytes = _size(self._log) + _size(self._wal)
+        log_bytes = _size(self._log) + self._unmoved()
         self._take(max(0, log_bytes - _size(self._tables)))
 
     def _take(self, cost: int) -> None:

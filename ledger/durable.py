@@ -156,6 +156,23 @@ def is_locked(path: Path, handle: int) -> bool:
     return os.path.samestat(there, os.fstat(handle))
 
 
+class HeldFiles:
+    """Files that are open for writing: what is written to one is gone if it is."""
+
+    def __init__(self, *paths: Path) -> None:
+        """Take where they are now."""
+        self._held = {path: path.stat() for path in paths}
+
+    def are_in_place(self) -> bool:
+        """Tell whether none was removed or replaced."""
+        try:
+            return all(
+                os.path.samestat(held, path.stat()) for path, held in self._held.items()
+            )
+        except FileNotFoundError:
+            return False
+
+
 def require_local(folder: Path) -> None:
     """Raise `UsageError` for a folder on a network file system."""
     kind = file_system(folder)

@@ -1,8 +1,9 @@
 """The public face of the log: make it, write to it, read it."""
 
+import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from ledger.anchor import HighWaterMark, mark_path
@@ -12,7 +13,7 @@ from ledger.clock import Clock, monotonic_seconds
 from ledger.clock_watch import ClockWatch, Steady
 from ledger.durable import is_locked, lock, remove_database, require_local
 from ledger.entry import Recorded
-from ledger.errors import CorruptLogError, UsageError
+from ledger.errors import CorruptLogError, RefusedError, UsageError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder, Settings
 from ledger.ids import sha256_hex
@@ -21,10 +22,12 @@ from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
 from ledger.merkle import Tree, root_of
 from ledger.replay import StoredEvents, replay
 from ledger.state import State
-from ledger.store import Head, Store, create_store, legible, open_store
+from ledger.store import Head, Store, legible
+from ledger.store_opening import create_store, open_store
 from ledger.suite import CharterManifest
 from ledger.writer import Receipt, Submission, Writer
 
+_NOTES = logging.getLogger(__name__)
 _REPLAY_CHUNK = 10_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -129,29 +132,46 @@ def _writer(
     folder: Folder, store: Store, log_key: SignerKey, handle: int, watch: ClockWatch
 ) -> Writer:
     """Return a writer that owns `store` and `handle`; on failure close both."""
-    index = None
-    try:
+    with ExitStack() as on_failure:
+        on_failure.callback(os.close, handle)
+        on_failure.callback(store.close)
         head = store.head()
         tree = Tree(head.size, head.edge)
-        kept = index = open_index(
-            folder.index, tree, lambda size: root_of(store.leaves(0, size))
-        )
-        return Writer(
+        index = _index(folder, store, tree)
+        on_failure.callback(index.close)
+        writer = Writer(
             store=store,
             index=index,
-            reload=lambda: load_state(folder, store, kept),
+            reload=lambda: load_state(folder, store, index),
             tree=tree,
             log_key=log_key,
             clock=watch,
             still_locked=lambda: is_locked(folder.lock, handle),
             on_close=lambda: os.close(handle),
         )
-    except BaseException:
-        if index is not None:
-            index.close()
-        store.close()
-        os.close(handle)
-        raise
+        on_failure.pop_all()
+    return writer
+
+
+def _index(folder: Folder, store: Store, tree: Tree) -> Index:
+    """Return the index of a log, caught up with it.
+
+    Each event of the log was let in after those before it. Where one would be refused,
+    it is the index that says what the log does not, and it is made again.
+    """
+    index = open_index(folder.index, tree, lambda size: root_of(store.leaves(0, size)))
+    try:
+        load_state(folder, store, index)
+    except RefusedError as error:
+        index.close()
+        _NOTES.warning(
+            "the index %s says what the log does not (%s): it is made again",
+            folder.index,
+            str(error),  # which holds no reading of the log open
+        )
+        remove_database(folder.index)
+        return Index(folder.index)
+    return index
 
 
 def _require_founded(state: State, settings: Settings) -> None:

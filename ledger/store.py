@@ -1,14 +1,11 @@
 """The log on disk: SQLite through apsw, append-only, every commit durable.
 
-apsw bundles a current SQLite; older ones that Python links can lose committed
-data (ADR 0001). Settings are read back and asserted, because SQLite reports
-some failures only by answering something else. Nothing here decides whether an
-event may be written, only that what is written stays.
+Nothing here decides whether an event may be written, only that what is written stays.
+`store_opening` makes and opens the file.
 """
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import starmap
 from pathlib import Path
 from typing import Any
@@ -16,28 +13,20 @@ from typing import Any
 import apsw
 import msgspec
 
-from ledger.durable import make_private, sync_folder
+from ledger.durable import HeldFiles
 from ledger.errors import (
     CorruptLogError,
-    UncheckableError,
     UsageError,
     WriterStoppedError,
 )
-from ledger.schema import SCHEMA
+from ledger.stopping import database_failed
 
 FORMAT = "1"
 CHECKPOINT_EVERY = 1_024
-# What SQLite must answer to a writer: the file's own mode, and the connection's.
-DURABLE: dict[str, str | int] = {
-    "journal_mode": "wal",
-    "synchronous": 2,
-    "wal_autocheckpoint": 0,
-    "trusted_schema": 0,
-}
 _ENTRY = "SELECT seq, received_at, author, sig, payload, leaf, event_id FROM entries "
 _WAL_PAGES_MAX = 1_000
+_PAGE_BYTES = 4_096
 _NOTHING_WRITTEN = "log.db failed and nothing was written"
-_BUSY_MILLISECONDS = 5_000
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -69,9 +58,17 @@ class Store:
         self._wal_pages = 0
         database.setwalhook(self._count_wal)
 
-    def close(self) -> None:
-        """Close; a writer calls `checkpoint_wal` first."""
+    def close(self, *, is_lost: bool = False) -> None:
+        """Close; a writer calls `checkpoint_wal` first, unless its file `is_lost`."""
+        if is_lost:
+            # SQLite would move what is left to do into somebody else's file.
+            self._database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._database.close()
+
+    def files(self) -> HeldFiles:
+        """Return the files that are written to; a writer has read something by then."""
+        names = (self._database.filename, self._database.filename_wal)
+        return HeldFiles(*map(Path, names))
 
     def meta(self) -> dict[str, str]:
         """Return the format version and what else names this log."""
@@ -254,6 +251,11 @@ class Store:
         self._wal_pages = pages
         return apsw.SQLITE_OK
 
+    @property
+    def unmoved_bytes(self) -> int:
+        """How much of the write-ahead log may still be to be moved into the database."""
+        return self._wal_pages * _PAGE_BYTES
+
     def trim_wal(self) -> None:
         """Move the write-ahead log into the database once it has grown."""
         if self._wal_pages > _WAL_PAGES_MAX:
@@ -274,10 +276,8 @@ class Store:
             raise self._stopped(what, error) from error
 
     def _stopped(self, what: str, error: apsw.Error) -> WriterStoppedError:
-        remedy = "restart"
-        if isinstance(error, apsw.FullError):
-            remedy = f"free space on the disk of {self._database.filename}, then start"
-        return WriterStoppedError(f"{what} ({error}): {remedy}")
+        is_full = isinstance(error, apsw.FullError)
+        return database_failed(what, error, self._database.filename, is_full=is_full)
 
     def ask(
         self, query: str, values: Sequence[int | bytes] = ()
@@ -298,101 +298,3 @@ def legible() -> Iterator[None]:
     except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"log.db cannot be read: {error}"
         raise CorruptLogError(msg) from error
-
-
-def sqlite_version() -> str:
-    """Return the version of the SQLite that opens the log."""
-    return apsw.sqlite_lib_version()
-
-
-def settings_of(path: Path) -> dict[str, object]:
-    """Return what SQLite answers where a writer needs `DURABLE`; the file stays as it is.
-
-    Raises `CorruptLogError` where the file cannot be read as a database.
-    """
-    with legible(), closing(_connect_reader(path)) as database:
-        database.set_busy_timeout(_BUSY_MILLISECONDS)
-        found = {"journal_mode": database.pragma("journal_mode")}
-        for name in DURABLE.keys() - found.keys():
-            database.pragma(name, DURABLE[name])
-            found[name] = database.pragma(name)
-        return found
-
-
-def create_store(path: Path) -> Store:
-    """Make a new `log.db`; its folder is on disk when this returns."""
-    make_private(path)
-    database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    _set_up_writer(database)
-    with database:
-        for statement in SCHEMA:
-            database.execute(statement)
-    store = Store(database)
-    store.write_meta({"format": FORMAT})
-    sync_folder(path.parent)
-    return store
-
-
-def open_store(path: Path, *, read_only: bool) -> Store:
-    """Open an existing `log.db`.
-
-    Raises `UncheckableError` for a missing file or an unknown format version, and
-    `CorruptLogError` for a file that is no log.
-    """
-    if not path.is_file():
-        is_ledger = path.with_name("ledger.toml").exists()
-        remedy = f"`ledger init {path.parent}` makes one"
-        remedy = "restore the folder from its backup" if is_ledger else remedy
-        msg = f"there is no log at {path}: {remedy}"
-        raise UncheckableError(msg)
-    try:
-        database = (
-            _connect_reader(path)
-            if read_only
-            else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        )
-        database.set_busy_timeout(_BUSY_MILLISECONDS)
-        store = Store(database)
-        found = store.meta().get("format")
-        if not read_only:
-            _set_up_writer(database)
-            # Setting wal_autocheckpoint takes the hook away: it is set once more.
-            store = Store(database)
-    except apsw.CantOpenError as error:
-        msg = f"{path} cannot be opened here ({error}): copy the folder and try there"
-        raise UncheckableError(msg) from error
-    except (apsw.Error, UnicodeDecodeError) as error:
-        msg = f"{path} is not a readable log ({error})"
-        raise CorruptLogError(msg) from error
-    if found != FORMAT:
-        database.close()
-        msg = f"{path} has format {found!r}, and this program reads format {FORMAT!r}"
-        raise UncheckableError(msg)
-    return store
-
-
-def _connect_reader(path: Path) -> apsw.Connection:
-    # In a folder that cannot be written SQLite cannot make its shared-memory
-    # file; without a write-ahead log the database alone is the whole truth.
-    wal = path.with_name(path.name + "-wal")
-    alone = not wal.exists() or wal.stat().st_size == 0
-    if alone and not os.access(path.parent, os.W_OK):
-        return apsw.Connection(
-            f"{path.absolute().as_uri()}?immutable=1",
-            flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-        )
-    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-
-
-def _set_up_writer(database: apsw.Connection) -> None:
-    database.set_busy_timeout(_BUSY_MILLISECONDS)
-    for name, value in DURABLE.items():
-        _require(database, name, value)
-
-
-def _require(database: apsw.Connection, name: str, value: str | int) -> None:
-    database.pragma(name, value)
-    actual = database.pragma(name)
-    if actual != value:
-        msg = f"SQLite answered {name}={actual!r} where {value!r} is needed: see `ledger doctor`"
-        raise WriterStoppedError(msg)

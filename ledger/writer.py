@@ -5,7 +5,6 @@ durable in one transaction and only then hands out receipts. When the outcome of
 a commit is unknown the writer is dead: a new one reads what is true.
 """
 
-import errno
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable
@@ -29,11 +28,10 @@ from ledger.keys.signing import SignerKey, payload_verifies, sign_payload
 from ledger.merkle import Tree
 from ledger.replay import step
 from ledger.state import State
+from ledger.stopping import file_failed, lock_lost, log_lost
 from ledger.store import CHECKPOINT_EVERY, Head, Row, Store
 from ledger.suite import CharterManifest
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _JUMP_SECONDS = 60  # before a charter says how far clocks may drift apart
 
 
@@ -107,7 +105,7 @@ class Writer:
         """
         self.state = reload()
         self._reload = reload
-        self._store = store
+        self._store, self._files = store, store.files()
         self._index = index
         self._tree = tree
         self._log_key = log_key
@@ -130,6 +128,11 @@ class Writer:
     def size(self) -> int:
         """How many entries the log has, staged ones included."""
         return self._tree.size
+
+    @property
+    def unmoved_bytes(self) -> int:
+        """How much log.db may still grow by what was committed; for any thread."""
+        return self._store.unmoved_bytes
 
     def now(self) -> datetime:
         """Return what the ledger's clock says, as drafts need it."""
@@ -236,7 +239,7 @@ class Writer:
     def _write(self, note: str) -> None:
         head = Head(size=self._tree.size, edge=tuple(self._tree.edge), note=note)
         try:
-            self._require_lock()
+            self._require_place()
             self._store.append(self._rows, head, self._kept)
             self._store.trim_wal()
             if self._index.is_due:
@@ -249,7 +252,7 @@ class Writer:
             self._stopped = error
             raise
         except OSError as error:
-            self._stopped = _stopped(error)
+            self._stopped = file_failed(error)
             raise self._stopped from error
 
     def append(self, submissions: Iterable[Submission]) -> list[Receipt | RefusedError]:
@@ -295,14 +298,16 @@ class Writer:
             if self._stopped is None and os.getpid() == self._pid:
                 self._clock.save()
                 self._store.roll_back()
-                if not self._rows:
-                    self._index.flush(self._tree.size, self._tree.root())
-                self._store.checkpoint_wal()
-                if self.mark is not None:
-                    self.mark.flush()
+                # Who has lost the lock, or the log, leaves what others have made of it.
+                if self._still_locked() and self._files.are_in_place():
+                    if not self._rows:
+                        self._index.flush(self._tree.size, self._tree.root())
+                    self._store.checkpoint_wal()
+                    if self.mark is not None:
+                        self.mark.flush()
         finally:
             self._index.close()
-            self._store.close()
+            self._store.close(is_lost=not self._files.are_in_place())
             self._on_close()
 
     def __enter__(self) -> Self:
@@ -328,12 +333,12 @@ class Writer:
             msg = "this writer was opened before a fork: open the ledger again"
             raise RuntimeError(msg)
 
-    def _require_lock(self) -> None:
+    def _require_place(self) -> None:
         if not self._still_locked():
-            self._stopped = WriterStoppedError(
-                "the lock file was removed or replaced, so another program may be "
-                "writing, and nothing more was written here: open the ledger again"
-            )
+            self._stopped = lock_lost()
+        elif not self._files.are_in_place():
+            self._stopped = log_lost()
+        if self._stopped is not None:
             raise self._stopped
 
     def _require_not_behind(self, event: LedgerEvent) -> None:
@@ -360,19 +365,6 @@ class Writer:
         if own not in manifest.log_keys:
             msg = f"the log is written with {own}, which {event.suite} does not list among its log_keys"
             raise RefusedError("log-key-dropped", msg)
-
-
-def _stopped(error: OSError) -> WriterStoppedError:
-    """Return what a file beside the database stops the writer with."""
-    remedy = "restart"
-    if error.errno in _FULL:
-        remedy = f"free space on the disk of {error.filename}, then start"
-    if error.errno in _BARRED:
-        return WriterStoppedError(
-            f"{error.filename} cannot be written ({error.strerror}): let this user "
-            "write there, then start; `ledger log` tells what is in the log"
-        )
-    return WriterStoppedError(f"the disk failed ({error}): {remedy}")
 
 
 def _row(recorded: Recorded, submission: Submission, digest: bytes) -> Row:

@@ -60,7 +60,8 @@ from ledger.projections.audit_storage import (
 )
 from ledger.projections.audit_tables import Folded, fold_again
 from ledger.projections.stored import StoredPayloads
-from ledger.store import Store, open_store
+from ledger.store import Store
+from ledger.store_opening import open_store
 
 __all__ = ["Options", "Progress", "Report", "verify_ledger"]
 

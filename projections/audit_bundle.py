@@ -73,7 +73,8 @@ from ledger.projections.export_tables import difference, rows_frame
 from ledger.projections.flat_rows import csv_bytes, flat
 from ledger.projections.stored import StoredPayloads
 from ledger.state import Blobs
-from ledger.store import Store, legible, open_store
+from ledger.store import Store, legible
+from ledger.store_opening import open_store
 
 NAME = "bundles"
 _NAMED_MAX = 5

@@ -24,7 +24,7 @@ from ledger.projections.materialize import tables_apart
 from ledger.projections.report import Report
 from ledger.projections.rows import Row
 from ledger.projections.stored import StoredPayloads
-from ledger.store import open_store
+from ledger.store_opening import open_store
 
 _ABOVE_ALL = 3
 

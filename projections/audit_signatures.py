@@ -19,7 +19,7 @@ from ledger.errors import LedgerError
 from ledger.keys.signing import payloads_verify
 from ledger.projections.audit_report import Check, holds, is_false
 from ledger.projections.audit_storage import Entries, RawEntry
-from ledger.store import open_store
+from ledger.store_opening import open_store
 
 # Below this many entries a second process costs more than it gives.
 WORTH_A_PROCESS = 5_000

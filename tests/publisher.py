@@ -16,7 +16,7 @@ from ledger.projections.audit_report import Check
 from ledger.projections.bundle import MANIFEST, ROWS, SIGNATURES
 from ledger.projections.bundle_signatures import BUNDLE_TYPE
 from ledger.projections.export import Written, write_bundle
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from tests.workshop import Workshop
 
 

@@ -59,6 +59,7 @@ GROUND_FLOOR = {
     ),
     "disk": (
         "durable",
+        "stopping",
         "blobs",
         "anchor",
         "clock_watch",
@@ -66,6 +67,7 @@ GROUND_FLOOR = {
         "index",
         "schema",
         "store",
+        "store_opening",
     ),
     "the log": (
         *("replay", "writer", "signatures", "envelope", "checkpoint_past", "log"),
@@ -79,7 +81,12 @@ UPPER_ROOMS = ("ledger.projections", "ledger.daemon", "ledger.cli")
 # The one place that each library is imported in; a room stands for all its modules.
 # What is in neither this table nor the standard library is no dependency of ours.
 HOMES: dict[str, tuple[str, ...]] = {
-    "apsw": ("ledger.store", "ledger.index", "ledger.projections"),
+    "apsw": (
+        "ledger.store",
+        "ledger.store_opening",
+        "ledger.index",
+        "ledger.projections",
+    ),
     # An extra: who does not serve these tools does not install it.
     "mcp": ("ledger.daemon.mcp",),
     "pydantic": ("ledger.daemon.mcp",),  # which the SDK describes arguments with

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ledger.projections.bundle import Manifest
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from tests.publisher import Copy, publish
 from tests.source_tree import REPOSITORY
 from tests.workshop import Workshop, key_of

@@ -29,15 +29,18 @@ class Disk:
         total: int,
         free: int,
         folder: Path | None = None,
+        *,
+        unmoved: int = 0,
     ) -> None:
         self.total, self.free, self.looks = total, free, 0
-        self.waiting = (0, 0)
+        self.waiting, self.unmoved = (0, 0), unmoved
         monkeypatch.setattr(os, "statvfs", self._found)
         self._stream = io.StringIO()
         self.space = Space(
             Folder(folder or Path("/nowhere")),
             Journal(self._stream, system_clock),
             lambda: self.waiting,
+            lambda: self.unmoved,
         )
 
     def has_just_room_for_tables(self) -> None:
@@ -90,12 +93,15 @@ def test_what_is_kept_of_a_disk_is_an_eighth_at_most(
 
 
 def test_what_the_log_will_grow_by_is_kept_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (tmp_path / "log.db-wal").write_bytes(b"\0" * MIB)
-    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + LINE + 4 * 1024, tmp_path)
+    disk = Disk(monkeypatch, 16 * MIB, 3 * MIB + LINE + 4 * 1024, unmoved=MIB)
     assert not disk.refuses(1024)
     assert disk.refuses(1025)
+    # Once it was moved, the room is there again, however long the file stays.
+    disk.unmoved = 0
+    disk.space.look()
+    assert not disk.refuses(1025)
 
 
 def test_what_was_let_in_is_counted_until_the_next_look(
@@ -163,8 +169,9 @@ def test_tables_of_what_is_in_the_write_ahead_log_alone_take_nothing_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "log.db").write_bytes(bytes(4096))
-    (tmp_path / "log.db-wal").write_bytes(bytes(5 * MIB))
     # As much is kept for the log, into which that is still to be moved.
     needed = 64 * MIB + 5 * MIB + 5 * MIB + 4096
-    disk = Disk(monkeypatch, total=800 * MIB, free=needed, folder=tmp_path)
+    disk = Disk(
+        monkeypatch, total=800 * MIB, free=needed, folder=tmp_path, unmoved=5 * MIB
+    )
     disk.has_just_room_for_tables()

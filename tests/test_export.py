@@ -29,7 +29,7 @@ from ledger.log import create
 from ledger.projections.export_tables import FORECAST_COLUMNS
 from ledger.projections.flat_rows import flat
 from ledger.projections.stored import open_report
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from ledger.suite import CharterManifest, QuantityRule
 from tests.console import Console
 from tests.publisher import audited, publish

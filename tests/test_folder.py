@@ -1,8 +1,10 @@
 """The files of a ledger's folder: whose they are, and the one that keeps others out."""
 
 import os
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ledger import codec
 from ledger.durable import read_regular
 from ledger.errors import UsageError, WriterStoppedError
 from ledger.log import open_writer
+from ledger.store_opening import open_store
 from tests.console import Console
 from tests.workshop import Workshop
 
@@ -146,3 +149,78 @@ def test_what_is_no_regular_file_is_named_and_let_go(tmp_path: Path, kind: str) 
     with pytest.raises(OSError, match=f"no regular file.*{path}"):
         read_regular(path)
     assert len([*Path("/proc/self/fd").iterdir()]) == held
+
+
+@pytest.mark.parametrize("lose", [removed, replaced])
+@pytest.mark.parametrize("name", ["log.db", "log.db-wal"])
+def test_a_writer_whose_log_is_another_file_says_of_nothing_that_it_is_written(
+    tmp_path: Path, name: str, lose: Callable[[Path], None]
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    first, second = (
+        workshop.signed(workshop.opened(workshop.question(number)))
+        for number in range(2)
+    )
+    with workshop.writer() as writer:
+        writer.append([first])
+        lose(workshop.folder.path / name)
+        writer.stage(second)
+        with pytest.raises(
+            WriterStoppedError, match=r"log\.db or log\.db-wal was remo"
+        ):
+            writer.commit()
+
+
+def test_a_log_that_was_restored_under_a_writer_is_left_as_it_was_restored(
+    tmp_path: Path,
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    log = workshop.folder.log
+    with workshop.writer() as writer:
+        writer.append(list(workshop.history(10)))
+    backup = log.read_bytes()
+    with workshop.writer() as writer:
+        writer.append(list(workshop.history(10, first=10)))
+        # As programs restore: written aside, then renamed.
+        log.with_name("new").write_bytes(backup)
+        log.with_name("new").rename(log)
+    assert log.read_bytes() == backup
+    # What the other file left to do is its own affair.
+    log.with_name("log.db-wal").unlink(missing_ok=True)
+    with closing(open_store(log, read_only=True)) as store:
+        assert store.count() == store.head().size == 42
+
+
+def test_who_has_lost_the_lock_leaves_the_index_to_whoever_has_it(
+    tmp_path: Path,
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    history = list(workshop.history(4))
+    with workshop.writer() as lost:
+        lost.append(history[:6])
+        workshop.folder.lock.unlink()
+        with workshop.writer() as writer:
+            writer.append(history[6:])
+    with workshop.writer() as writer:
+        assert writer.size == 2 + len(history)
+        assert len(writer.append(list(workshop.history(1, first=9)))) == 4
+
+
+def test_an_index_that_says_what_the_log_does_not_is_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    with workshop.writer() as writer:
+        writer.append(list(workshop.history(2)))
+    index = workshop.folder.index
+    with closing(sqlite3.connect(index)) as then:
+        [position] = then.execute("SELECT * FROM position")
+    with workshop.writer() as writer:
+        writer.append(list(workshop.history(2, first=2)))
+    # Its units are those of now, and its position is that of before.
+    with closing(sqlite3.connect(index)) as now:
+        now.execute("REPLACE INTO position VALUES (?, ?, ?, ?, ?)", position)
+        now.commit()
+    with workshop.writer() as writer:
+        assert len(writer.append(list(workshop.history(1, first=9)))) == 4
+    assert "says what the log does not (supersedes-missing" in caplog.text

@@ -21,7 +21,8 @@ from ledger.folder import Folder
 from ledger.log import open_reader, open_writer
 from ledger.projections.audit import verify_ledger
 from ledger.schema import SCHEMA
-from ledger.store import CHECKPOINT_EVERY, Head, open_store
+from ledger.store import CHECKPOINT_EVERY, Head
+from ledger.store_opening import open_store
 from ledger.writer import Receipt
 from tests.workshop import BEGAN, Workshop, key_of
 

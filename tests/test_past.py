@@ -19,7 +19,8 @@ from ledger.events import LedgerEvent
 from ledger.keys.keyfile import write_key
 from ledger.keys.signing import SignerKey
 from ledger.projections.export import Past, read_charters
-from ledger.store import Head, Store, open_store
+from ledger.store import Head, Store
+from ledger.store_opening import open_store
 from tests.console import Console, Shown
 from tests.publisher import Copy, audited, publish
 from tests.workshop import ORIGIN, SUITE, Workshop, key_of, renamed, suite_manifest

@@ -31,7 +31,7 @@ from ledger.projections.audit_storage import (
 )
 from ledger.projections.rows import Row
 from ledger.projections.stored import open_report
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from ledger.suite import SuiteManifest
 from ledger.suite_check import gaps
 from ledger.suite_table import Gap

@@ -30,7 +30,7 @@ from ledger.projections.audit_report import (
     unasked,
     uncheckable,
 )
-from ledger.store import open_store
+from ledger.store_opening import open_store
 from tests.console import Console, Shown
 from tests.forger import Forger, copied
 from tests.workshop import ORIGIN, Workshop, key_of, signed_bytes, suite_manifest
