@@ -156,19 +156,18 @@ def is_locked(path: Path, handle: int) -> bool:
     return os.path.samestat(there, os.fstat(handle))
 
 
-class HeldFiles:
-    """Files that are open for writing: what is written to one is gone if it is."""
+class HeldFile:
+    """A file that is open for writing: what is written to it is gone if it is."""
 
-    def __init__(self, *paths: Path) -> None:
-        """Take where they are now."""
-        self._held = {path: path.stat() for path in paths}
+    def __init__(self, path: Path) -> None:
+        """Take where it is now."""
+        self._path = path
+        self._held = path.stat()
 
-    def are_in_place(self) -> bool:
-        """Tell whether none was removed or replaced."""
+    def is_in_place(self) -> bool:
+        """Tell whether it was neither removed nor replaced."""
         try:
-            return all(
-                os.path.samestat(held, path.stat()) for path, held in self._held.items()
-            )
+            return os.path.samestat(self._held, self._path.stat())
         except FileNotFoundError:
             return False
 

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from ledger.durable import HeldFiles
+from ledger.durable import HeldFile
 from ledger.errors import (
     CorruptLogError,
     UsageError,
@@ -65,10 +65,10 @@ class Store:
             self._database.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._database.close()
 
-    def files(self) -> HeldFiles:
-        """Return the files that are written to; a writer has read something by then."""
-        names = (self._database.filename, self._database.filename_wal)
-        return HeldFiles(*map(Path, names))
+    def files(self) -> tuple[HeldFile, HeldFile]:
+        """Return the database and its write-ahead log, once something was read."""
+        database = self._database
+        return HeldFile(Path(database.filename)), HeldFile(Path(database.filename_wal))
 
     def meta(self) -> dict[str, str]:
         """Return the format version and what else names this log."""

@@ -105,7 +105,8 @@ class Writer:
         """
         self.state = reload()
         self._reload = reload
-        self._store, self._files = store, store.files()
+        self._store = store
+        self._log_file, self._wal_file = store.files()
         self._index = index
         self._tree = tree
         self._log_key = log_key
@@ -299,7 +300,7 @@ class Writer:
                 self._clock.save()
                 self._store.roll_back()
                 # Who has lost the lock, or the log, leaves what others have made of it.
-                if self._still_locked() and self._files.are_in_place():
+                if self._still_locked() and self._log_file.is_in_place():
                     if not self._rows:
                         self._index.flush(self._tree.size, self._tree.root())
                     self._store.checkpoint_wal()
@@ -307,7 +308,8 @@ class Writer:
                         self.mark.flush()
         finally:
             self._index.close()
-            self._store.close(is_lost=not self._files.are_in_place())
+            # What a removed write-ahead log holds is saved by that, if nothing more.
+            self._store.close(is_lost=not self._log_file.is_in_place())
             self._on_close()
 
     def __enter__(self) -> Self:
@@ -336,7 +338,7 @@ class Writer:
     def _require_place(self) -> None:
         if not self._still_locked():
             self._stopped = lock_lost()
-        elif not self._files.are_in_place():
+        elif not (self._log_file.is_in_place() and self._wal_file.is_in_place()):
             self._stopped = log_lost()
         if self._stopped is not None:
             raise self._stopped
