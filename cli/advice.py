@@ -22,12 +22,17 @@ from ledger.writer import Receipt
 # The rules do not know how a command spells what they ask for.
 _OPTIONS = {
     "acceptance-hash-missing": "--acceptance FILE gives it",
+    "outcome-misplaced": "--outcome ANSWER says what happened",
     "reason-missing": "--reason CODE gives it",
     "supersedes-missing": "`--supersedes standing` corrects it",
     "vector-missing": "write -p 0.8, say",
 }
 _FIELDS = {
     "id is missing": "--id ID names the question",
+    "question.id is missing": "--id ID names the question",
+    "question.cutoff_at is missing": "--cutoff WHEN says it",
+    "question.resolve_by is missing": "--resolve-by WHEN says it",
+    "status is missing": "--outcome ANSWER says what happened, --status why nothing did",
     "supersedes is ": "--supersedes standing means the record that stands",
 }
 _NOT_OPEN = "by a PENDING record that brings the question"

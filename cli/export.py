@@ -13,7 +13,7 @@ from ledger.cli import render
 from ledger.cli.context import LOG_KEY_LOST, KeyRing, keys_folder, reading
 from ledger.cli.export_rows import BUNDLE, FORMATS, STDOUT, export_rows
 from ledger.cli.options import At, AtLook, Json, KeysFolder, LedgerDir, several
-from ledger.cli.past import moment
+from ledger.cli.past import Moment, moment
 from ledger.cli.standing import Standing
 from ledger.durable import lock
 from ledger.errors import RefusedError, UsageError
@@ -150,11 +150,15 @@ def export(
             reader,
             then.size,
             signers=_signers(then.standing, ring, authors or []),
-            suites=[then.suite] if then.suite else suites,
+            suites=_versions(then, suites or []),
             slots=slots or (),
             by=several(by),
         )
     _tell(target, written, is_kept=is_kept, as_json=as_json)
+
+
+def _versions(then: Moment, named: Sequence[str]) -> list[str]:
+    return [then.suite] if then.suite else list(map(then.standing.meant, named))
 
 
 def _require_bundle(target: str, board: str | None) -> None:

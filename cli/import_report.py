@@ -23,8 +23,8 @@ REASONS = {
     "question-differs": "that describes a unit otherwise than an earlier row: "
     "put what tells them apart into the id",
     "repeated": "that says what an earlier row said",
-    "not-a-probability": "with a probability that is no number from 0 to 1 "
-    "(in percent? say --percent)",
+    "not-a-probability": "with a probability that is no number from 0 to 1 (in percent? "
+    "say --percent), or with --percent none from 0 to 100 (a decimal comma? write a point)",
     "answers-differ": "over other answers than the question has",
     "sum-not-one": "whose probabilities do not sum to 1 (--normalise scales them)",
     "made-earlier": "made before the forecaster's last one: sort the rows by time",

@@ -167,6 +167,8 @@ class Meaning:
                     each.principal == author if author else each.principal in self._ring
                 )
             ]
+            if not at_hand:
+                self._require_some_listed(frozen)
             whose = f"for whom {author} seals" if author else _AT_HAND
             what = f"competitors of {frozen.manifest.suite} {whose}"
             self.draft["forecaster"] = self._only("--as", at_hand, what)
@@ -179,6 +181,13 @@ class Meaning:
             raise RefusedError("not-your-competitor", msg)
         if not author:
             self.draft["author"] = competitor.principal
+
+    def _require_some_listed(self, frozen: FrozenSuite) -> None:
+        """Refuse where the charter lists nobody who seals here: no key would help."""
+        principals = [each.principal for each in frozen.manifest.competitors]
+        sealing = [each for each in principals if each is not None]
+        if sealing and not self._state.roster.members.keys() & set(sealing):
+            require_listed(sealing[0], self._state.roster)
 
     def resolver(self, frozen: FrozenSuite) -> None:
         """Name who records: an issuer for PENDING, else a resolver of the suite."""

@@ -79,7 +79,7 @@ def resolve(
 
     --status PENDING opens: an issuer brings the question with --cutoff, --resolve-by and
     the like. Every other record is a resolver's. A correction names what it supersedes.
-    WHEN is an instant such as 2026-11-01T00:00:00Z, or now, +90m or -2h.
+    WHEN is an instant in UTC, such as 2026-11-01T00:00:00Z, or now, +90m or -2h.
 
     For example:
       ledger resolve --status PENDING --id dispatch-7 --target repo-a --cutoff +10m \

@@ -42,7 +42,7 @@ def seal(
 
     The question is named by suite, template, id and horizon; what there is only one of
     may be left out. Where forecasters bring their own questions, --cutoff, --resolve-by
-    and the like describe a new one. WHEN is an instant, now, +90m or -2h.
+    and the like describe a new one. WHEN is an instant in UTC with Z, now, +90m or -2h.
 
     For example:
       ledger seal --id dispatch-7 -p 0.8

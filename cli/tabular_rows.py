@@ -14,6 +14,7 @@ from ledger.cli.import_report import UnfitError
 from ledger.cli.tabular_map import TableMap
 from ledger.cli.tabular_source import Row
 from ledger.errors import RefusedError, UsageError
+from ledger.suite_table import suggestion
 
 # A row that is no row: where it stands, and why.
 Unread = tuple[str, UnfitError]
@@ -104,9 +105,11 @@ def _header(file: str, lines: Iterator[list[str]], table: TableMap) -> list[str]
     for source in table.sources():
         for column in source.columns:
             if column not in header:
+                hint = suggestion(column, map(_quoted, header))
+                said = f": {hint} It" if hint else "; it"
                 msg = (
-                    f"{file} has no column {column!r}; it has {_some_of(header)}. A constant is "
-                    f"written ={column}, another separator as --delimiter"
+                    f"{file} has no column {column!r}{said} has {_some_of(header)}. A "
+                    f"constant is written ={column}, another separator as --delimiter"
                 )
                 raise UsageError(msg)
     return header
@@ -115,8 +118,14 @@ def _header(file: str, lines: Iterator[list[str]], table: TableMap) -> list[str]
 def _some_of(header: list[str]) -> str:
     """Return the columns in words; of what is no table, not all of it."""
     said = [each if len(each) <= _SHOWN else f"{each[:_SHOWN]}…" for each in header]
+    said = list(map(_quoted, said))
     more = ["…"] if len(said) > _SHOWN else []
     return ", ".join(said[:_SHOWN] + more) or "none"
+
+
+def _quoted(name: str) -> str:
+    """Return a name so that blanks around it, which are part of it, can be seen."""
+    return name if name == name.strip() else repr(name)
 
 
 def _pass_by(stream: BinaryIO) -> None:

@@ -186,6 +186,9 @@ def error_of(fault: Fault) -> LedgerError:
         return RefusedError(fault.kind, fault.message)
     if fault.code == protocol.STOPPED:
         return WriterStoppedError(fault.message)
+    if fault.kind == "no-opening":
+        # The question is not open, and would not be opened.
+        return RefusedError("unknown-question", fault.message)
     return UsageError(f"the daemon refused this: {fault.message}")
 
 

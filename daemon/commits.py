@@ -56,10 +56,7 @@ Outcome = Receipt | RefusedError
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a request: an outcome for each event, and what was asked for.
-
-    `note` is the checkpoint that covers all of it.
-    """
+    """What became of a request: outcomes, a checkpoint of all, what was asked for."""
 
     outcomes: Sequence[Outcome] = ()
     note: str = ""
@@ -214,8 +211,8 @@ class Committer:
             return
         self.counts.busy += 1
         groups = 1 + self.events_waiting // GROUP_EVENTS_MAX
-        wait_ms = round(1_000 * groups * self._group_seconds)
-        wait_ms = min(max(wait_ms, _RETRY_MS_MIN), _RETRY_MS_MAX)
+        wait_ms = max(round(1_000 * groups * self._group_seconds), _RETRY_MS_MIN)
+        wait_ms = min(wait_ms, _RETRY_MS_MAX)
         msg = f"{self.events_waiting} events wait already: try again in {wait_ms} ms"
         raise FaultError(BUSY, msg, "busy", retry_after_ms=wait_ms)
 
@@ -349,7 +346,10 @@ class Committer:
         answers: list[tuple[Job, Reply, Answer]] = []
         for each in staged:
             if each.fault is not None:
-                self.counts.faults += 1
+                if each.fault.code == INTERNAL_ERROR:
+                    self.counts.faults += 1
+                elif each.job.is_written:
+                    self.counts.refused += each.job.events
                 answers.append((each.job, each.reply, each.fault))
                 continue
             outcomes = [
@@ -359,8 +359,8 @@ class Committer:
             refused = sum(isinstance(outcome, RefusedError) for outcome in outcomes)
             self.counts.refused += refused
             self.counts.appended += len(outcomes) - refused
-            done = Done(outcomes=outcomes, note=note, found=each.found)
-            answers.append((each.job, each.reply, done))
+            answer = Done(outcomes=outcomes, note=note, found=each.found)
+            answers.append((each.job, each.reply, answer))
         return answers
 
     def _stop(self, group: list[tuple[Job, Reply]], error: Exception) -> None:

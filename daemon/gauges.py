@@ -8,7 +8,7 @@ _COUNTED = {
     "appended": "Events in the log that were asked for, repetitions included.",
     "refused": "Events that the door refused.",
     "commits": "Transactions that were made durable.",
-    "faults": "Requests that were answered by an error of the writer's side.",
+    "faults": "Requests that a fault of this program cost; the journal has its trace.",
     "busy": "Requests that were sent away because the queue was full.",
 }
 

@@ -98,11 +98,12 @@ class Openings:
         if len(found) == 1:
             return found[0]
         known = [f"{one.suite}/{one.template}/{one.horizon}" for one in self._openings]
-        count = "none" if not found else f"{len(found)}"
-        msg = (
-            f"{count} of this daemon's openings is meant: name suite, template and "
-            f"horizon of {listed(known) if known else 'one that daemon.toml sets up'}"
-        )
+        if found:
+            msg = f"{len(found)} of the openings in daemon.toml may be meant: name suite, template and horizon of {listed(known)}"
+        elif known:
+            msg = f"the question is not open, and daemon.toml opens only {listed(known, last='and')}: name one of those, or open it with `ledger resolve --status PENDING`"
+        else:
+            msg = "the question is not open, and daemon.toml opens none: open it with `ledger resolve --status PENDING`, or set an opening up"
         raise FaultError(BAD_PARAMS, msg, "no-opening")
 
     def question(self, asked: Asked) -> Question:

@@ -45,6 +45,8 @@ def event_alone(
     named = next((name for name in NAMING if said.get(name)), None)
     if named is not None:
         remedy = "give `question`, or `question_hash`"
+        if said.get("question_hash") or said.get("question"):
+            remedy = "leave it out, for the question says it"
         raise unfit(named, "is for the ledger to look up", remedy)
     require_known(said, [each.name for each in struct_type(cls).fields], cls.__name__)
     if said.get("supersedes") == STANDING:

@@ -79,7 +79,7 @@ def words_for(kind: inspect.Type) -> str:
     """Return what a draft may say where an event has a value of this type."""
     match unwrapped(kind):
         case inspect.DateTimeType():
-            return "an instant such as 2026-11-01T00:00:00Z, now, +90m or -2h"
+            return "an instant in UTC with Z, such as 2026-11-01T00:00:00Z, or now, +90m or -2h"
         case inspect.StructType():
             return "an object"
         case leaf:

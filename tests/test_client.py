@@ -408,8 +408,10 @@ def test_without_a_daemon_the_lock_of_another_writer_is_respected(alone: Stage) 
 def test_without_openings_only_what_is_open_can_be_sealed(tmp_path: Path) -> None:
     bare = Stage(tmp_path)
     (bare.ledger / "daemon.toml").unlink()
-    with client_of(bare) as client, pytest.raises(UsageError, match=r"daemon\.toml"):
+    with client_of(bare) as client, pytest.raises(RefusedError) as refused:
         client.seal("closed", 0.5)
+    assert refused.value.code == "unknown-question"
+    assert "`ledger resolve --status PENDING`" in refused.value.message
     (bare.ledger / "daemon.toml").write_text(OPENING)
     with client_of(bare) as client:
         client.seal("closed", 0.5)

@@ -218,6 +218,9 @@ def test_an_atomic_batch_with_one_unfit_event_is_refused_and_harms_nobody(
     ids = b"".join(entries(shop))
     assert b"dispatch-0000001" not in ids
     assert b"dispatch-0000002" not in ids
+    # What a client did wrong is no fault of this program.
+    counts = bench.committer.counts
+    assert (counts.faults, counts.refused, counts.appended) == (0, 3, 2)
 
 
 def test_an_atomic_batch_that_is_sound_is_let_in_as_a_whole(bench: Bench) -> None:
@@ -409,6 +412,8 @@ def test_a_fault_of_the_program_costs_one_request_and_no_event_of_another(
     assert "Traceback" not in str(answers[stumbled])
     assert "no such thing" in bench.faults[0]
     assert len(entries(bench.shop)) == 4
+    counts = bench.committer.counts
+    assert (counts.faults, counts.refused, counts.appended) == (1, 0, 2)
 
 
 @pytest.mark.parametrize("atomic", [False, True])

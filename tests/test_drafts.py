@@ -445,7 +445,7 @@ UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         RESOLVE,
         {"started_at": "2026-11-02T10:00:00+01:00"},
         "draft-unfit",
-        "write an instant such as 2026-11-01T00:00:00Z, now, +90m or -2h",
+        "write an instant in UTC with Z, such as 2026-11-01T00:00:00Z, or now, +90m or -2h",
     ),
     "a day that does not exist": (
         RESOLVE,

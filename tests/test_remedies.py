@@ -207,3 +207,68 @@ def test_who_has_forecast_everything_is_told_so(console: Console) -> None:
     console.must("seal", "--id", "d-2", "-p", "0.8", *where(console))
     shown = console.here("open", "--forecaster", "native", "--suite", "piper-self")
     assert shown.stderr == "native has forecast all 2 open units\n"
+
+
+# --- What a tired person leaves out, or has done before -------------------------------
+
+
+def test_an_outcome_that_is_left_out_is_asked_for_by_its_option(
+    console: Console,
+) -> None:
+    words = ("resolve", "--id", "d-1")
+    said = console.here(*words, "--status", "RESOLVED").stderr
+    assert (
+        "RESOLVED lacks its outcome: name one of pass, fail: --outcome ANSWER" in said
+    )
+    assert "--outcome ANSWER says what happened" in console.here(*words).stderr
+
+
+def test_a_question_without_a_cut_off_names_the_option(console: Console) -> None:
+    words = ("resolve", "--status", "PENDING", "--id", "d-9", *OPENED[2:])
+    assert "--cutoff WHEN says it" in error(console, *words)
+
+
+def test_where_the_forecaster_s_key_was_revoked_no_folder_would_help(
+    console: Console,
+) -> None:
+    console.must("keys", "revoke", "forecaster", *where(console))
+    said = error(console, "seal", "--id", "d-1", "-p", "0.8")
+    assert "the charter lists no 'forecaster'" in said
+
+
+def test_a_draft_that_names_its_unit_twice_is_to_leave_the_names_out(
+    console: Console,
+) -> None:
+    draft = {**SEAL, "horizon": "24h", "question_hash": "a" * 64}
+    file = console.home / "draft.json"
+    file.write_text(json.dumps(draft))
+    away = ("--ledger-id", "c" * 64, "--keys", console.ledger / "keys")
+    shown = console.run("sign", file, "--suite-hash", "b" * 64, *away)
+    said = shown.stdout + shown.stderr
+    assert "leave it out, for the question says it" in said
+
+
+def test_what_was_open_before_the_suite_s_next_version_is_open_still(
+    console: Console,
+) -> None:
+    file = console.home / "piper-self.toml"
+    file.write_text(file.read_text().replace("piper-self@v1", "piper-self@v2"))
+    assert console.here("suite", "freeze", file).code == 0
+    for suite, count in (("piper-self", 1), ("piper-self@v1", 1), ("piper-self@v2", 0)):
+        shown = console.here("open", "--suite", suite, "--json")
+        assert len(shown.objects) == count, suite
+    bundle = console.home / "bundle"
+    assert console.here("export", bundle, "--suite", "piper-self").code == 0
+    assert "piper-self@v2" in (bundle / "manifest.json").read_text()
+
+
+def test_blanks_around_a_column_s_name_can_be_seen(console: Console) -> None:
+    file = console.home / "messy.csv"
+    file.write_text(" Question ID ,closes\nq,1\n")
+    places = (
+        "--set=id=Question ID",
+        "--set=opened_at=closes",
+        "--set=cutoff_at=closes",
+    )
+    said = console.run("import", "csv", file, *places, "--set=resolve_by=closes").stderr
+    assert "has no column 'Question ID': did you mean ' Question ID '?" in said
