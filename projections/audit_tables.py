@@ -145,7 +145,8 @@ def _check(path: Path, again: _Again) -> Check:
     except apsw.FullError:
         raise  # Of the tables that are made: the stored ones are only read.
     except IN_THE_WAY as error:
-        return uncheckable(_NAME, 0, f"{path.name} cannot be read now: {error}")
+        detail = f"{path.name} cannot be read now ({error}): `ledger rows` puts right what a program that was ended left half done"
+        return uncheckable(_NAME, 0, detail)
     except (apsw.Error, UnicodeDecodeError) as error:
         return is_false(_NAME, 0, f"{path.name} is damaged ({error}): delete it")
 
