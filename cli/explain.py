@@ -48,6 +48,8 @@ def print_explained(explained: dict[str, Any]) -> None:
             ("better", better or "neither: it describes"),
         ]
     )
+    if not explained["rows"]:
+        render.note("no row that was asked for has it; --json has why, in its block")
     for row in explained["rows"]:
         render.line("")
         render.line(_heading(row))

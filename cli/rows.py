@@ -11,7 +11,7 @@ from ledger.cli.explain import print_explained
 from ledger.cli.fronts import print_fronts
 from ledger.cli.options import At, AtLook, Json, LedgerDir, several
 from ledger.cli.past import moment, report_at
-from ledger.cli.rows_table import print_rows
+from ledger.cli.rows_table import FIGURE_OF, print_rows
 from ledger.cli.standing import Standing
 from ledger.errors import UsageError
 from ledger.suite_table import suggestion
@@ -104,8 +104,10 @@ def rows(
     from ledger.projections.fronts import columns_of, fronts
 
     if explain is not None:
+        # By a column of the table too: people ask for what they see.
+        explain = FIGURE_OF.get(explain, explain)
         entry_of(explain)
-    columns = columns_of(several(front))
+    columns = columns_of([FIGURE_OF.get(each, each) for each in several(front)])
     groupings = [*several(by), *([_grouping(part)] if part else ())]
     with reading(ledger) as (folder, reader):
         then = moment(reader, at, look, [suite] if suite else ())

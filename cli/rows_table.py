@@ -13,13 +13,20 @@ _SUM = " sum"
 _USUAL_ALPHA = Decimal("0.05")
 # Skill before scores. A terminal of 120 columns takes each of the tables.
 _SCORED = ("forecaster", "layer", "part", "vs R1", "vs R2", "skill", "Brier")
+# By what name a row has what these columns show.
+FIGURE_OF = {
+    "vs R1": "skill_vs_r1_bits",
+    "vs R2": "skill_vs_r2_bits",
+    "skill": "bss_frozen",
+    "Brier": "brier",
+}
 _JUDGED = ("forecaster", "part", "calibration", "permutation", "credit", "labels")
 # Forecasts and independent targets apart.
 _STANDING = ("forecaster", "part", "scored", "forecasts", "targets", "clusters")
 _COVERED = "coverage"
 # Shown where any row of the suite has some, since few have.
 _LOST = {"void": "void_rate", "unresolved": "unresolved_rate"}
-_SKILLS = ("skill_vs_r1_bits", "skill_vs_r2_bits")
+_SKILLS = (FIGURE_OF["vs R1"], FIGURE_OF["vs R2"])
 _ELSEWHERE = (
     "skill without an interval: `ledger rows --explain skill_vs_r2_bits` says why; with "
     "bss_frozen or brier it has the intervals of these"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ledger.cli.rows_table import FIGURE_OF
 from ledger.projections.materialize import Tables
 from tests.console import Console
 from tests.court import BAR
@@ -189,3 +190,19 @@ def test_the_kept_tables_have_the_rows_that_are_shown(console: Console) -> None:
         (count,) = connection.execute("SELECT count(*) FROM rows").fetchone()
     connection.close()
     assert count == len(found)
+
+
+def test_a_figure_is_explained_by_its_column_in_the_table_too(console: Console) -> None:
+    for column, figure in FIGURE_OF.items():
+        said = console.here("rows", "--explain", column)
+        assert said.code == 0, column
+        assert said.stdout == console.here("rows", "--explain", figure).stdout
+        assert said.stdout.splitlines()[0].split() == ["figure", figure]
+    assert console.here("rows", "--front", "Brier", "--json").code == 0
+
+
+def test_a_figure_that_no_row_has_is_explained_and_missed(console: Console) -> None:
+    said = console.here("rows", "--explain", "utility.regret")
+    assert said.code == 0
+    assert said.stdout.startswith("figure")
+    assert "no row that was asked for has it" in said.stderr
