@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ledger.cli.options import LEDGER_DIR
 from ledger.clock import Clock, steady_seconds, system_clock
 from ledger.daemon import homes
+from ledger.daemon.homes import LEDGER_DIR
 from ledger.errors import RefusedError, UncheckableError, UsageError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key, read_keys

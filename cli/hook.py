@@ -24,7 +24,6 @@ from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.teaching import TaughtCommand, group
 from ledger.daemon.hook_disabled import disabling
 from ledger.daemon.hook_install import (
-    DEADLINE_MS,
     RUNTIMES,
     Place,
     Runtime,
@@ -36,7 +35,7 @@ from ledger.daemon.hook_install import (
     runtime_file,
     uninstall,
 )
-from ledger.daemon.hook_settings import CLOSED, GATE, RECORD, counted
+from ledger.daemon.hook_settings import CLOSED, DEADLINE_MS, GATE, RECORD, counted
 from ledger.errors import UsageError
 from ledger.suite_table import listed
 

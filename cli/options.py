@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-LEDGER_DIR = "LEDGER_DIR"
+from ledger.daemon.homes import LEDGER_DIR
+
 # Where a context remembers that its command was called with --json.
 AS_JSON = "ledger.as_json"
 

@@ -28,6 +28,7 @@ from ledger.cli.tabular_source import Source, constant, parse_source
 from ledger.cli.tabular_values import Reading
 from ledger.errors import UsageError
 from ledger.events import Status
+from ledger.rules_resolution import REASONED
 from ledger.suite_table import listed, suggestion
 
 QUESTION_TEXTS = ("template", "id", "horizon", "target", "cluster", "slot")
@@ -44,7 +45,6 @@ _TABLES = ("set", "forecasters", "outcomes")
 _FLAGS = ("assume_utc", "percent", "normalise", "hash_text")
 _SETTINGS = (*_TABLES, *_FLAGS, "answers", "delimiter", "encoding")
 _BINARY = 2
-_REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
 
 class Forecasts(msgspec.Struct, frozen=True):
@@ -253,11 +253,11 @@ def _meaning(text: str, answers: tuple[str, ...]) -> Meaning:
     status, _, reason = text.partition(":")
     if status == "PENDING" and not reason:
         return Meaning("PENDING")
-    if status in _REASONED and reason:
+    if status in REASONED and reason:
         return Meaning(msgspec.convert(status, Status), reason_code=reason)
     msg = (
         f"an outcome means {text!r}, which is no answer ({', '.join(answers)}): write "
-        f"one of them, PENDING, or {listed(_REASONED)} with a reason, such as VOID:tie"
+        f"one of them, PENDING, or {listed(REASONED)} with a reason, such as VOID:tie"
     )
     raise UsageError(msg)
 

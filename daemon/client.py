@@ -29,13 +29,13 @@ from ledger.daemon.client_talk import (
     update,
 )
 from ledger.daemon.doctor_disk import lock_holder
+from ledger.daemon.homes import LEDGER_DIR
 from ledger.daemon.sockets import AGENT, EVALUATOR, candidates
 from ledger.errors import RefusedError, UncheckableError
 from ledger.folder import Folder
 from ledger.keys.keyfile import read_key
 from ledger.writer import Receipt
 
-LEDGER_DIR = "LEDGER_DIR"
 TIMEOUT_SECONDS = 30.0
 ANSWERS = ("pass", "fail")
 _PING_SECONDS = 5

@@ -1,7 +1,9 @@
-"""Where this user's programs keep their things, as the XDG specification says."""
+"""Where this user's ledger is, and where programs keep their things (XDG)."""
 
 from collections.abc import Mapping
 from pathlib import Path
+
+LEDGER_DIR = "LEDGER_DIR"  # names a ledger's folder, where no command does
 
 
 def state_home(environment: Mapping[str, str]) -> Path:

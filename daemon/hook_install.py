@@ -22,7 +22,6 @@ from ledger.ids import sha256_hex
 
 # The runtime ends a hook after so many seconds; the hook's own deadline is shorter.
 TIMEOUT_SECONDS = 10
-DEADLINE_MS = 5_000
 _CLAUDE_TOOLS = "^(Agent|Task)$"
 # Also those whose names are like theirs: `hook_events.may_dispatch`.
 _CODEX_TOOLS = "^(.*[Ss]pawn_?[Aa]gent.*|[Dd]elegate.*|[Aa]gent|[Tt]ask|invoke_agent)$"

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from ledger import codec
+from ledger.daemon.admission import FORECASTS
 from ledger.durable import read_regular
 from ledger.errors import LedgerError, RefusedError
 from ledger.state import FrozenSuite
@@ -30,7 +31,6 @@ CODE, UNWATCHED = "pinned-file-changed", "pinned-files-unwatched"
 GONE = "gone"
 _NO_SUITE = "no suite that could be frozen"
 _TABLE = ".toml"
-_FORECASTS = ("ForecastSealed", "ForecastUpdated")
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class PinWatch:
             event = _FORECAST.decode(payload)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             return None  # The door says what is wrong with it.
-        if event.type not in _FORECASTS or event.opens is not None:
+        if event.type not in FORECASTS or event.opens is not None:
             return None
         if is_left:
             msg = f"nobody can tell whether the files of {event.suite} are as pinned"

@@ -11,7 +11,7 @@ from ledger.rules_question import place_by_hash, place_of, require_suite
 from ledger.state import State
 from ledger.unit import Place, Record
 
-_REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
+REASONED = ("VOID", "INVALID", "CANCELED", "CENSORED")
 
 
 def check_resolution(
@@ -55,7 +55,7 @@ def _check_content(
     if event.outcome is not None and event.outcome not in answers:
         msg = f"outcome {event.outcome!r} is none of the answers: {', '.join(answers)}"
         raise RefusedError("outcome-outside-answers", msg)
-    if event.status in _REASONED and event.reason_code is None:
+    if event.status in REASONED and event.reason_code is None:
         msg = f"{event.status} needs a reason_code, so that it can be counted by reason"
         raise RefusedError("reason-missing", msg)
     if event.published_at is not None and event.published_at > received_at:

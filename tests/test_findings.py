@@ -254,11 +254,10 @@ def test_the_document_says_which_findings_keep_a_vector_from_counting(
         assert eligible(told(edge, edge.shows).folded())[edge.stops] == 0
 
 
-@pytest.mark.parametrize("rule", EDGES)
+@pytest.mark.parametrize("rule", [name for name in EDGES if EDGES[name].stops is None])
 def test_a_finding_that_only_tells_lets_the_vector_count(rule: str) -> None:
     edge = EDGES[rule]
-    if edge.stops is None:
-        assert 0 not in eligible(told(edge, edge.shows).folded())
+    assert 0 not in eligible(told(edge, edge.shows).folded())
 
 
 @pytest.mark.parametrize("stretch", [1, 2, 3])
