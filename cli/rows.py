@@ -103,19 +103,19 @@ def rows(
     from ledger.projections.explaining import entry_of, explained
     from ledger.projections.fronts import columns_of, fronts
 
+    # By a column of the table too: people ask for what they see.
+    explain = FIGURE_OF.get(explain or "", explain)
     if explain is not None:
-        # By a column of the table too: people ask for what they see.
-        explain = FIGURE_OF.get(explain, explain)
         entry_of(explain)
     columns = columns_of([FIGURE_OF.get(each, each) for each in several(front)])
-    groupings = [*several(by), *([_grouping(part)] if part else ())]
+    groups = [*several(by), *([_grouping(part)] if part else ())]
     with reading(ledger) as (folder, reader):
         then = moment(reader, at, look, [suite] if suite else ())
         suite = then.suite or (suite and then.standing.meant(suite))
-        _require_tags(groupings, then.standing, suite)
+        _require_tags(groups, then.standing, suite)
         with report_at(folder, reader, then.size) as report:
             found = report.rows(
-                suite=suite, forecaster=forecaster, slot=slot, by=groupings
+                suite=suite, forecaster=forecaster, slot=slot, by=groups
             )
             uncounted, manifests = _uncounted(report, found), _manifests(report, found)
     if part is not None:
