@@ -103,8 +103,7 @@ def rows(
     from ledger.projections.explaining import entry_of, explained
     from ledger.projections.fronts import columns_of, fronts
 
-    # By a column of the table too: people ask for what they see.
-    explain = FIGURE_OF.get(explain or "", explain)
+    explain = explain and FIGURE_OF.get(explain, explain)
     if explain is not None:
         entry_of(explain)
     columns = columns_of([FIGURE_OF.get(each, each) for each in several(front)])
@@ -118,8 +117,7 @@ def rows(
                 suite=suite, forecaster=forecaster, slot=slot, by=groups
             )
             uncounted, manifests = _uncounted(report, found), _manifests(report, found)
-    if part is not None:
-        found = _of_slice(found, part)
+    found = found if part is None else _of_slice(found, part)
     if explain is not None:
         said = explained(explain, found, manifests)
         render.json_line(said) if as_json else print_explained(said)
