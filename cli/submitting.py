@@ -7,6 +7,7 @@ from ledger.errors import RefusedError
 from ledger.events import LedgerEvent
 from ledger.keys.roster import Roster
 from ledger.keys.signing import SignerKey
+from ledger.rules import unlisted
 from ledger.writer import Receipt, Submission, Writer
 
 
@@ -27,9 +28,7 @@ def author_key(event: LedgerEvent, ring: KeyRing, roster: Roster) -> SignerKey:
 def require_listed(author: str, roster: Roster) -> None:
     """Raise `RefusedError` for a name that the charter does not list."""
     if author not in roster.members:
-        known = ", ".join(sorted(roster.members))
-        msg = f"the charter lists no {author!r}; it lists {known}"
-        raise RefusedError("unknown-author", msg)
+        raise unlisted(author, roster)
 
 
 def submit(event: LedgerEvent, ring: KeyRing, writer: Writer) -> Receipt:

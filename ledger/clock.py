@@ -97,3 +97,8 @@ def micros(instant: datetime) -> int:
 def from_micros(count: int) -> datetime:
     """Return the instant that lies `count` microseconds after 1970 began."""
     return _EPOCH + timedelta(microseconds=count)
+
+
+def text_of_micros(count: int) -> str:
+    """Return the same instant as `instant_text` has it."""
+    return instant_text(from_micros(count))

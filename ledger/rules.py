@@ -103,11 +103,16 @@ def _wrong_ledger(event: LedgerEvent, ledger: str | None) -> RefusedError:
     return RefusedError("wrong-ledger", msg)
 
 
+def unlisted(author: str, roster: Roster) -> RefusedError:
+    """Return what is said of a name that the charter does not list."""
+    known = ", ".join(sorted(roster.members))
+    msg = f"the charter lists no {author!r}; it lists {known}"
+    return RefusedError("unknown-author", msg)
+
+
 def _not_its_key(member: Member | None, roster: Roster, author: str) -> RefusedError:
     if member is None:
-        known = ", ".join(sorted(roster.members))
-        msg = f"the charter lists no {author!r}; it lists {known}"
-        return RefusedError("unknown-author", msg)
+        return unlisted(author, roster)
     msg = f"the signature is not by the key that the charter gives {author}"
     return RefusedError("bad-signature", msg)
 

@@ -9,7 +9,7 @@ from typing import Literal
 import apsw
 import msgspec
 
-from ledger.clock import from_micros, instant_text, micros, parse_instant
+from ledger.clock import micros, parse_instant, text_of_micros
 from ledger.projections.board_units import PENDING, Pinned, read_units
 from ledger.projections.lineage import KINDS, REVEAL
 from ledger.projections.schema import found
@@ -131,8 +131,8 @@ def _of_suite(
             id=name,
             horizon=horizon,
             state=state,
-            cutoff_at=_text(cutoff_us),
-            resolve_by=_text(resolve_by_us),
+            cutoff_at=text_of_micros(cutoff_us),
+            resolve_by=text_of_micros(resolve_by_us),
             seconds_left=(until_us - at_us) // SECOND_US,
             vectors=int(units.vectors[row]),
             unforecast_by=[each for each in sealing if each not in said],
@@ -156,7 +156,3 @@ def _spoken(connection: apsw.Connection, suite: str) -> dict[int, set[str]]:
     for unit, forecaster in rows:
         found.setdefault(unit, set()).add(forecaster)
     return found
-
-
-def _text(instant_us: int) -> str:
-    return instant_text(from_micros(instant_us))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from ledger.clock import from_micros, instant_text
+from ledger.clock import text_of_micros
 from ledger.events import (
     Evidence,
     FailureTag,
@@ -193,9 +193,9 @@ def _chronicle(
             for name in ("suite", "template", "id", "horizon", "target", "cluster")
         },
         question_hash=question["question_hash"],
-        opened_at=_text(question["opened_us"]),
-        cutoff_at=_text(question["cutoff_us"]),
-        resolve_by=_text(question["resolve_by_us"]),
+        opened_at=text_of_micros(question["opened_us"]),
+        cutoff_at=text_of_micros(question["cutoff_us"]),
+        resolve_by=text_of_micros(question["resolve_by_us"]),
         status=question["status"],
         outcome=question["outcome"],
         reviews=question["reviews"],
@@ -243,8 +243,8 @@ def _vector(
         event_id=said[row["seq"]].event_id.hex(),
         kind=row["kind"],
         parent=row["parent"],
-        created_at=_text(row["created_us"]),
-        received_at=_text(row["received_us"]),
+        created_at=text_of_micros(row["created_us"]),
+        received_at=text_of_micros(row["received_us"]),
         lead_seconds=(question["resolve_by_us"] - sealed_us) // SECOND_US,
         probabilities=shown.probabilities or None,
         is_hidden=bool(row["is_hidden"]),
@@ -276,8 +276,8 @@ def _record(
         status=event.status,
         outcome=event.outcome,
         reason_code=event.reason_code,
-        created_at=_text(row["created_us"]),
-        received_at=_text(row["received_us"]),
+        created_at=text_of_micros(row["created_us"]),
+        received_at=text_of_micros(row["received_us"]),
         started_at=_text_or_none(row["started_us"]),
         published_at=_text_or_none(row["published_us"]),
         source=event.source,
@@ -291,9 +291,5 @@ def _record(
     )
 
 
-def _text(instant_us: int) -> str:
-    return instant_text(from_micros(instant_us))
-
-
 def _text_or_none(instant_us: int | None) -> str | None:
-    return None if instant_us is None else _text(instant_us)
+    return None if instant_us is None else text_of_micros(instant_us)

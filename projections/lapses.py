@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import apsw
 
-from ledger.clock import SECONDS_MAX, from_micros, instant_text, micros
+from ledger.clock import SECONDS_MAX, micros, text_of_micros
 from ledger.projections.eligibility import COMPROMISED
 from ledger.projections.payloads import Payload, read_whole
 from ledger.projections.schema import found
@@ -97,7 +97,7 @@ def _unforecast(
             rule=UNFORECAST,
             unit=unit,
             subject=identity,
-            message=f"nobody has sealed a forecast, and the cut-off was {_text(cutoff_us)}",
+            message=f"nobody has sealed a forecast, and the cut-off was {text_of_micros(cutoff_us)}",
         )
 
 
@@ -109,7 +109,7 @@ def _unopened(
     asked = (suite.name, as_of_us - allowed_us, UNOPENED)
     rows = found(connection, _UNOPENED, asked)
     for seq, unit, forecaster, identity, resolve_by_us in rows:
-        last = _text(min(resolve_by_us + allowed_us, _LAST_US))
+        last = text_of_micros(min(resolve_by_us + allowed_us, _LAST_US))
         yield FindingRow(
             seq=seq,
             rule=UNOPENED,
@@ -117,7 +117,3 @@ def _unopened(
             subject=identity,
             message=f"{forecaster} did not open what it had hidden, and could until {last}",
         )
-
-
-def _text(instant_us: int) -> str:
-    return instant_text(from_micros(instant_us))

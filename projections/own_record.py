@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ledger.clock import from_micros, instant_text
+from ledger.clock import text_of_micros
 from ledger.errors import UsageError
 from ledger.projections.baselines import TAG
 from ledger.projections.board import Board
@@ -68,7 +68,7 @@ def own_record(
         ).told(),
         "binning": manifest.scoring.ece,
         "bins": _bins(ground),
-        "as_of": instant_text(from_micros(board.as_of_us)),
+        "as_of": text_of_micros(board.as_of_us),
     }
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ledger import __version__
-from ledger.clock import from_micros, instant_text
+from ledger.clock import text_of_micros
 from ledger.projections.cohort import EMPTY, NO_FORECAST_AT_LEAD
 from ledger.projections.costs import costs
 from ledger.projections.counts import count
@@ -152,10 +152,10 @@ def _window(entrant: Entrant, cohort: Cohort) -> dict[str, str] | None:
     first = int(entrant.slotted.first_us[cohort.units].min())
     last = int(entrant.slotted.last_us[cohort.units].max())
     return {
-        "from": instant_text(from_micros(first)),
-        "until": instant_text(from_micros(last)),
+        "from": text_of_micros(first),
+        "until": text_of_micros(last),
     }
 
 
 def _instant(instant_us: int | None) -> str | None:
-    return None if instant_us is None else instant_text(from_micros(instant_us))
+    return None if instant_us is None else text_of_micros(instant_us)
