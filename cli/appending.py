@@ -52,7 +52,9 @@ class Appender:
         self._beside = beside
         self._clock = clock
         self._pins = PinKeeper(folder)
-        self._drafts = Drafts(folder.blobs.get, self._read_file, writer.event)
+        self._drafts = Drafts(
+            folder.blobs.get, self._read_file, writer.event, writer.size
+        )
         # Once there is enough to do for it.
         self._ahead: SignaturesAhead | None = None
 

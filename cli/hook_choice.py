@@ -25,10 +25,11 @@ def completed(
     ring = KeyRing(keys_folder(folder, keys_at))
     names = ("suite", "template", "horizon", "forecaster")
     draft: dict[str, object] = {name: known[name] for name in names if known.get(name)}
-    # No unit is spelled like this, so that none is open: a template's only horizon is meant.
-    draft["id"] = "*"
+    # Of a unit that is still to be opened: its template's only horizon is meant.
+    draft["id"] = "any"
     with open_reader(folder) as reader:
-        meaning = Meaning(draft, load_state(folder, reader.store, Index()), ring)
+        state = load_state(folder, reader.store, Index())
+        meaning = Meaning(draft, state, ring, opens=True)
         frozen = meaning.suite()
         meaning.unit(frozen)
         # A gate that names nobody takes anybody's forecast.

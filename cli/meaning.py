@@ -145,7 +145,8 @@ class Meaning:
         opened = [
             name for name, those in units.items() if any(map(self._is_open, those))
         ]
-        if opened:
+        # Who amends or reviews a record may mean any unit that has one.
+        if opened and not (self.draft.get("supersedes") or self.draft.get("confirms")):
             return opened, "is open"
         return [name for name, those in units.items() if those], "was asked"
 

@@ -26,6 +26,7 @@ from ledger.drafts import Drafts
 from ledger.errors import RefusedError, UsageError
 from ledger.state import FrozenSuite, State
 from ledger.unit import unit_name
+from ledger.unseen import whole
 
 _STDIN = "-"
 
@@ -60,7 +61,7 @@ def record(
             fields["probabilities"] = spread(probabilities, answers, positive)
         with _advising(fields, state):
             with refusing():
-                event = Drafts(folder.blobs.get, _no_file, writer.event).event(
+                event = Drafts(folder.blobs.get, _no_file).event(
                     fields, state, clock()()
                 )
             meaning.tell()
@@ -130,8 +131,8 @@ def _answers(
     if template is not None and template.answers:
         return template.answers, template.positive
     suite = frozen.manifest.suite
-    names = [str(named.get(key, "")) for key in ("template", "id", "horizon")]
-    unit = state.unit_of(suite, str(fields.get("question_hash")))
+    names = [whole(str(named.get(key, ""))) for key in ("template", "id", "horizon")]
+    unit = state.unit_of(suite, whole(str(fields.get("question_hash"))))
     unit = unit or state.units.named(unit_name(suite, *names))
     if unit is not None:
         return unit.question(state.lost).answers, None

@@ -94,11 +94,11 @@ class RemoteWriter(Writer):
         """Return what this machine's clock says."""
         return self._wall()
 
-    def event(self, event_id: str) -> LedgerEvent | None:
-        """Return an event that is in the log by its id, read beside the daemon."""
+    def event(self, event_id: str) -> tuple[int, LedgerEvent] | None:
+        """Return an event that is in the log, and where, read beside the daemon."""
         with open_reader(self._folder) as reader:
             row = reader.store.find(bytes.fromhex(event_id))
-        return None if row is None else codec.read(row.payload)
+        return None if row is None else (row.seq, codec.read(row.payload))
 
     def stage(self, submission: Submission) -> int:
         """Have the daemon append one event, and return its position.

@@ -41,8 +41,8 @@ from ledger.unit import Link, Unit, unit_name
 
 # Returns the bytes of a file that a draft names.
 ReadFile = Callable[[str], bytes]
-# Returns an event that the log has by its id, or None.
-ReadEvent = Callable[[str], LedgerEvent | None]
+# Returns an event that the log has by its id, with its position, or None.
+ReadEvent = Callable[[str], tuple[int, LedgerEvent] | None]
 # Returns the bytes of a pinned file by its SHA-256, or None where it is absent.
 Blobs = Callable[[str], bytes | None]
 
@@ -63,12 +63,22 @@ class Drafts:
     """Completes drafts of one ledger; remembers the question lists that it read."""
 
     def __init__(
-        self, blobs: Blobs, read_file: ReadFile, read_event: ReadEvent = lambda _: None
+        self,
+        blobs: Blobs,
+        read_file: ReadFile,
+        read_event: ReadEvent = lambda _: None,
+        since: int = 0,
     ) -> None:
-        """Take what reads files, and what finds updates that were appended before."""
+        """Take what reads files, and what finds updates that were appended before.
+
+        Before means at positions below `since`: what follows is of these drafts.
+        """
         self._blobs = blobs
         self._read_file = read_file
         self._read_event = read_event
+        self._since = since
+        # Of chains with several updates at one instant, those that are still to come.
+        self._past: dict[tuple[object, ...], list[ForecastUpdated]] = {}
         self._lists: dict[str, dict[tuple[str, str, str], Question]] = {}
 
     def event(
@@ -134,17 +144,32 @@ class Drafts:
     def _parent(self, fields: Fields, end: Link) -> str:
         """Return what an update attaches to: the chain's end, or what its like did.
 
-        So a history that is appended a second time gets the receipts that it got first.
+        So a history that is appended a second time gets the receipts that it got first,
+        each update that of the next one that says the same at that instant.
         """
-        event_id, made_at = end.event_id, end.created_at
-        while made_at == fields.get("created_at"):
-            event = self._read_event(event_id)
-            if not isinstance(event, ForecastUpdated):
-                break
+        made_at = fields.get("created_at")
+        if end.created_at != made_at:
+            return end.event_id
+        key = (*map(fields.get, ("suite", "question_hash", "forecaster")), made_at)
+        if key not in self._past:
+            self._past[key] = self._updates_before(end.event_id, made_at)
+        past = self._past[key]
+        for at, event in enumerate(past):
             if event == event_of(ForecastUpdated, {**fields, "parent": event.parent}):
+                del past[: at + 1]
                 return event.parent
-            event_id, made_at = event.parent, event.created_at
         return end.event_id
+
+    def _updates_before(self, event_id: str, made_at: object) -> list[ForecastUpdated]:
+        """Return the updates of an instant that were appended before, first to last."""
+        found: list[ForecastUpdated] = []
+        while (known := self._read_event(event_id)) is not None:
+            seq, event = known
+            if not isinstance(event, ForecastUpdated) or event.created_at != made_at:
+                break
+            found += [event] if seq < self._since else []
+            event_id = event.parent
+        return found[::-1]
 
     def _ask(
         self,

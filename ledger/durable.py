@@ -168,7 +168,7 @@ class HeldFile:
         """Tell whether it was neither removed nor replaced."""
         try:
             return os.path.samestat(self._held, self._path.stat())
-        except FileNotFoundError:
+        except OSError:
             return False
 
 

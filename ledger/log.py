@@ -103,9 +103,12 @@ def open_writer(
     with _let_go_on_failure(handle):
         watch = clock_watch(folder, clock, steady)
         store = open_store(folder.log, read_only=False)
-        # After a failed sync the system may hold what the disk does not, and no later
-        # sync of the same file would tell: whatever was left there is written anew.
-        store.checkpoint_wal()
+        with ExitStack() as on_failure:
+            on_failure.callback(store.close)
+            # After a failed sync the system may hold what the disk does not, and no later
+            # sync of the same file would tell: whatever was left there is written anew.
+            store.checkpoint_wal()
+            on_failure.pop_all()
     with legible():
         writer = _writer(folder, store, log_key, handle, watch)
     try:
@@ -160,10 +163,13 @@ def _index(folder: Folder, store: Store, tree: Tree) -> Index:
     it is the index that says what the log does not, and it is made again.
     """
     index = open_index(folder.index, tree, lambda size: root_of(store.leaves(0, size)))
+    is_new = index.position() is None
     try:
         load_state(folder, store, index)
-    except RefusedError as error:
+    except BaseException as error:
         index.close()
+        if is_new or not isinstance(error, RefusedError):
+            raise
         _NOTES.warning(
             "the index %s says what the log does not (%s): it is made again",
             folder.index,

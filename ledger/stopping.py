@@ -40,7 +40,8 @@ def log_lost() -> WriterStoppedError:
     """Return what is said once the log is another file than the one that is open."""
     return WriterStoppedError(
         "log.db or log.db-wal was removed or replaced, and nothing more was written "
-        "here: see that the right log is there, then start"
+        "here: see that the right log.db is there, and no log.db-wal or log.db-shm of "
+        "another beside it, then start"
     )
 
 

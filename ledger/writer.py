@@ -8,6 +8,7 @@ a commit is unknown the writer is dead: a new one reads what is true.
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from typing import Self
@@ -105,8 +106,7 @@ class Writer:
         """
         self.state = reload()
         self._reload = reload
-        self._store = store
-        self._log_file, self._wal_file = store.files()
+        self._store, (self._log_file, self._wal_file) = store, store.files()
         self._index = index
         self._tree = tree
         self._log_key = log_key
@@ -148,11 +148,11 @@ class Writer:
             [row] = self._store.rows(seq, seq + 1)
         return codec.read(row.payload)
 
-    def event(self, event_id: str) -> LedgerEvent | None:
-        """Return an event that is in the log, or staged, by its id; None for no such."""
+    def event(self, event_id: str) -> tuple[int, LedgerEvent] | None:
+        """Return an event that is in the log, or staged, and where; None for no such."""
         digest = bytes.fromhex(event_id)
         row = self._staged.get(digest) or self._store.find(digest)
-        return None if row is None else codec.read(row.payload)
+        return None if row is None else (row.seq, codec.read(row.payload))
 
     def stage(self, submission: Submission) -> int:
         """Let one event in, not yet durably, and return its position.
@@ -232,6 +232,7 @@ class Writer:
         if self._rows:
             self._write(note)
         else:
+            self._require_place()
             self._store.roll_back()
         receipts = [_receipt(row, note) for row in self._answers]
         self._forget_staged()
@@ -299,8 +300,7 @@ class Writer:
             if self._stopped is None and os.getpid() == self._pid:
                 self._clock.save()
                 self._store.roll_back()
-                # Who has lost the lock, or the log, leaves what others have made of it.
-                if self._still_locked() and self._log_file.is_in_place():
+                if self._is_held():
                     if not self._rows:
                         self._index.flush(self._tree.size, self._tree.root())
                     self._store.checkpoint_wal()
@@ -309,7 +309,7 @@ class Writer:
         finally:
             self._index.close()
             # What a removed write-ahead log holds is saved by that, if nothing more.
-            self._store.close(is_lost=not self._log_file.is_in_place())
+            self._store.close(is_lost=not self._is_held())
             self._on_close()
 
     def __enter__(self) -> Self:
@@ -319,6 +319,12 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         """Close the writer."""
         self.close()
+
+    def _is_held(self) -> bool:
+        """Tell whether lock and log are this writer's still: else others have them."""
+        with suppress(OSError):
+            return self._still_locked() and self._log_file.is_in_place()
+        return False
 
     def _last_received(self) -> datetime | None:
         size = self._tree.size

@@ -467,7 +467,7 @@ def test_a_history_that_is_appended_twice_updates_nothing_twice(
     history = [draft(at, when) for at, when in enumerate(times)]
     first = console.append(*history).objects
     assert [each["seq"] for each in first] == [3, 4, 5, 6, 7]
-    # All that was said last, at one instant, and what only that followed.
+    # What was said last, at one instant; what came before it is refused as ever.
     again = console.append(*history)
     assert [each.get("seq") for each in again.objects] == [3, None, 5, 6, 7]
     assert again.objects[1]["error"]["code"] == "created-before-parent"
@@ -485,6 +485,7 @@ NOT_TEXT = {
     "a template that is an object": ({"id": "d-1", "template": {"a": 1}}, "template"),
     "a horizon that is a list": ({"id": "d-1", "horizon": ["24h"]}, "horizon"),
     "half a letter": ({"id": "\ud800"}, "id is no Unicode text"),
+    "a hash that is half a letter": ({"question_hash": "\ud800"}, "names no answer"),
 }
 
 
@@ -532,3 +533,50 @@ def test_a_new_question_is_not_looked_for_where_it_is_open(console: Console) -> 
     shown = console.here(*asked)
     assert "suites in force are piper-self@v1 and other@v1" in shown.stderr
     assert console.here(*asked, "--suite", "other").code == 0
+
+
+def test_a_vector_that_comes_back_at_one_instant_is_new_once_and_once_only(
+    console: Console,
+) -> None:
+    opened(console)
+    unit = {"template": "dispatch-pass", "id": "d-1", "horizon": "24h"}
+    said = {"suite": "piper-self@v1", "author": "forecaster", "forecaster": "native"}
+    made_at = instant_text(system_clock())
+
+    def history(*tenths: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "ForecastUpdated" if at else "ForecastSealed",
+                "created_at": made_at,
+                "probabilities": {"pass": tenth / 10, "fail": 1 - tenth / 10},
+                **unit,
+                **said,
+            }
+            for at, tenth in enumerate(tenths)
+        ]
+
+    def seqs(*tenths: int) -> list[int]:
+        return [each["seq"] for each in console.append(*history(*tenths)).objects]
+
+    assert seqs(5, 6, 7, 6) == [3, 4, 5, 6]
+    assert seqs(5, 6, 7, 6) == [3, 4, 5, 6]
+    assert seqs(5, 6, 7, 6, 8) == [3, 4, 5, 6, 7]
+    # By hand nothing is looked for: what is said is said once more.
+    words = ("update", "-", "--json")
+    by_hand = json.dumps(history(5, 8)[1])
+    assert console.here(*words, stdin=by_hand).object["seq"] == 8
+
+
+def test_who_amends_is_asked_which_of_several_records_is_meant(
+    console: Console,
+) -> None:
+    opened(console)
+    assert console.here("resolve", "--id", "d-1", "--outcome", "pass").code == 0
+    console.frozen("weather", "world")
+    asked = ("resolve", "--status", "PENDING", "--id", "d-1", *OPENED[:4])
+    assert console.here(*asked, "--suite", "weather", "--horizon", "7d").code == 0
+    amended = ("resolve", "--id", "d-1", "--status", "VOID", "--reason", "tie")
+    shown = console.here(*amended, "--supersedes", "standing")
+    assert shown.code == 2
+    both = "suites in which d-1 was asked are piper-self@v1 and weather@v1"
+    assert both in shown.stderr

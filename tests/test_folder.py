@@ -229,3 +229,33 @@ def test_an_index_that_says_what_the_log_does_not_is_made_again(
     with workshop.writer() as writer:
         assert len(writer.append(list(workshop.history(1, first=9)))) == 4
     assert "says what the log does not (supersedes-missing" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["lock", "log.db", "log.db-wal"])
+def test_what_is_known_already_is_no_more_said_to_be_written(
+    tmp_path: Path, name: str
+) -> None:
+    workshop = Workshop(tmp_path).found()
+    opened = workshop.signed(workshop.opened(workshop.question(1)))
+    with workshop.writer() as writer:
+        writer.append([opened])
+        (workshop.folder.path / name).unlink()
+        writer.stage(opened)
+        with pytest.raises(WriterStoppedError):
+            writer.commit()
+
+
+def test_a_writer_whose_folder_is_gone_lets_everything_go(tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path).found()
+    folder = workshop.folder.path
+    away = folder.with_name("away")
+    held = len([*Path("/proc/self/fd").iterdir()])
+    with workshop.writer() as writer:
+        writer.append(list(workshop.history(1)))
+        folder.rename(away)
+        folder.write_text("something else")
+    assert len([*Path("/proc/self/fd").iterdir()]) == held
+    folder.unlink()
+    away.rename(folder)
+    with workshop.writer() as writer:
+        assert writer.size == 6
