@@ -22,7 +22,6 @@ from ledger.writer import Receipt
 # The rules do not know how a command spells what they ask for.
 _OPTIONS = {
     "acceptance-hash-missing": "--acceptance FILE gives it",
-    "outcome-misplaced": "--outcome ANSWER says what happened",
     "reason-missing": "--reason CODE gives it",
     "supersedes-missing": "`--supersedes standing` corrects it",
     "vector-missing": "write -p 0.8, say",
@@ -53,6 +52,8 @@ def advised(
             option = (
                 "`ledger resolve --status PENDING` with --cutoff and --resolve-by does"
             )
+    if refusal.code == "outcome-misplaced" and not fields.get("outcome"):
+        option = "--outcome ANSWER says what happened"
     if refusal.code == "draft-unfit":
         found = (each for each in _FIELDS if refusal.message.startswith(each))
         option = next((_FIELDS[each] for each in found), None)

@@ -1,6 +1,6 @@
 """Where a command works: which ledger, whose keys, what time it is.
 
-The current folder and the clock are read here and in `options`.
+The current folder and the clock are read here alone.
 """
 
 import os

@@ -125,18 +125,15 @@ class Meaning:
         id_ = self.draft.get("id")
         if self._opens or not isinstance(id_, str) or not id_ or whole(id_) != id_:
             return
-        stated = self.draft.get("template"), self.draft.get("horizon")
+        suite, nothing = frozen.manifest.suite, (None, "")
+        stated, at = self.draft.get("template"), self.draft.get("horizon")
         for template in frozen.templates.values():
             for horizon in template.horizons:
-                at = (template.id, horizon)
-                if all(
-                    not said or said == is_
-                    for said, is_ in zip(stated, at, strict=True)
-                ):
-                    name = unit_name(frozen.manifest.suite, template.id, id_, horizon)
+                if stated in (*nothing, template.id) and at in (*nothing, horizon):
+                    name = unit_name(suite, template.id, id_, horizon)
                     unit = self._state.units.named(name)
                     if unit is not None:
-                        yield *at, unit
+                        yield template.id, horizon, unit
 
     def _first_that_have(
         self, units: Mapping[str, Sequence[Unit]]

@@ -2,8 +2,9 @@
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from ledger.anchor import HighWaterMark, mark_path
@@ -28,6 +29,7 @@ from ledger.suite import CharterManifest
 from ledger.writer import Receipt, Submission, Writer
 
 _NOTES = logging.getLogger(__name__)
+_CONTRADICTS = "the index %s says what the log does not (%s): it is made again"
 _REPLAY_CHUNK = 10_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -49,13 +51,13 @@ def create(
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_local(folder.path)
     handle = lock(folder.lock)
-    with _let_go_on_failure(handle):
+    with _undone_by(partial(os.close, handle)):
         if folder.log.exists():
             msg = f"{folder.path} holds a ledger already: choose another folder"
             raise UsageError(msg)
         watch = clock_watch(folder, clock, steady)
     try:
-        with _let_go_on_failure(handle):
+        with _undone_by(partial(os.close, handle)):
             store = create_store(folder.log)
         with _writer(folder, store, log_key, handle, watch) as writer:
             writer.stage(charter)
@@ -74,12 +76,12 @@ def create(
 
 
 @contextmanager
-def _let_go_on_failure(handle: int) -> Iterator[None]:
-    """Let the lock go where the block fails: nobody has taken it over yet."""
+def _undone_by(undo: Callable[[], object]) -> Iterator[None]:
+    """Let go of something where the block fails: nobody has taken it over yet."""
     try:
         yield
     except BaseException:
-        os.close(handle)
+        undo()
         raise
 
 
@@ -100,15 +102,13 @@ def open_writer(
     settings = folder.settings()
     require_local(folder.path)
     handle = lock(folder.lock)
-    with _let_go_on_failure(handle):
+    with _undone_by(partial(os.close, handle)):
         watch = clock_watch(folder, clock, steady)
         store = open_store(folder.log, read_only=False)
-        with ExitStack() as on_failure:
-            on_failure.callback(store.close)
+        with _undone_by(store.close):
             # After a failed sync the system may hold what the disk does not, and no later
             # sync of the same file would tell: whatever was left there is written anew.
             store.checkpoint_wal()
-            on_failure.pop_all()
     with legible():
         writer = _writer(folder, store, log_key, handle, watch)
     try:
@@ -134,50 +134,41 @@ def clock_watch(folder: Folder, clock: Clock, steady: Steady | None) -> ClockWat
 def _writer(
     folder: Folder, store: Store, log_key: SignerKey, handle: int, watch: ClockWatch
 ) -> Writer:
-    """Return a writer that owns `store` and `handle`; on failure close both."""
-    with ExitStack() as on_failure:
-        on_failure.callback(os.close, handle)
-        on_failure.callback(store.close)
-        head = store.head()
-        tree = Tree(head.size, head.edge)
-        index = _index(folder, store, tree)
-        on_failure.callback(index.close)
-        writer = Writer(
-            store=store,
-            index=index,
-            reload=lambda: load_state(folder, store, index),
-            tree=tree,
-            log_key=log_key,
-            clock=watch,
-            still_locked=lambda: is_locked(folder.lock, handle),
-            on_close=lambda: os.close(handle),
-        )
-        on_failure.pop_all()
-    return writer
-
-
-def _index(folder: Folder, store: Store, tree: Tree) -> Index:
-    """Return the index of a log, caught up with it.
+    """Return a writer that owns `store` and `handle`; on failure close both.
 
     Each event of the log was let in after those before it. Where one would be refused,
     it is the index that says what the log does not, and it is made again.
     """
-    index = open_index(folder.index, tree, lambda size: root_of(store.leaves(0, size)))
-    is_new = index.position() is None
-    try:
-        load_state(folder, store, index)
-    except BaseException as error:
-        index.close()
-        if is_new or not isinstance(error, RefusedError):
-            raise
-        _NOTES.warning(
-            "the index %s says what the log does not (%s): it is made again",
-            folder.index,
-            str(error),  # which holds no reading of the log open
+    with _undone_by(partial(os.close, handle)), _undone_by(store.close):
+        head = store.head()
+        tree = Tree(head.size, head.edge)
+
+        def opened(index: Index) -> Writer:
+            with _undone_by(index.close):
+                return Writer(
+                    store=store,
+                    index=index,
+                    reload=lambda: load_state(folder, store, index),
+                    tree=tree,
+                    log_key=log_key,
+                    clock=watch,
+                    still_locked=lambda: is_locked(folder.lock, handle),
+                    on_close=lambda: os.close(handle),
+                )
+
+        index = open_index(
+            folder.index, tree, lambda size: root_of(store.leaves(0, size))
         )
+        is_new = index.position() is None
+        try:
+            return opened(index)
+        except RefusedError as error:
+            if is_new:
+                raise
+            # As text, which holds no reading of the log open.
+            _NOTES.warning(_CONTRADICTS, folder.index, str(error))
         remove_database(folder.index)
-        return Index(folder.index)
-    return index
+        return opened(Index(folder.index))
 
 
 def _require_founded(state: State, settings: Settings) -> None:

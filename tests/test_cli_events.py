@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -446,25 +446,32 @@ def test_only_a_dash_stands_for_stdin(console: Console) -> None:
     assert "a draft is read from stdin" in message
 
 
+def vector_drafted(tenths: int, made_at: datetime, *, is_first: bool) -> dict[str, Any]:
+    """Return a draft of a seal, or of an update, on the question that is open."""
+    return {
+        "type": "ForecastSealed" if is_first else "ForecastUpdated",
+        "created_at": instant_text(made_at),
+        "suite": "piper-self@v1",
+        "template": "dispatch-pass",
+        "id": "d-1",
+        "horizon": "24h",
+        "author": "forecaster",
+        "forecaster": "native",
+        "probabilities": {"pass": tenths / 10, "fail": 1 - tenths / 10},
+    }
+
+
 def test_a_history_that_is_appended_twice_updates_nothing_twice(
     console: Console,
 ) -> None:
     opened(console)
-    unit = {"template": "dispatch-pass", "id": "d-1", "horizon": "24h"}
-    said = {"suite": "piper-self@v1", "author": "forecaster", "forecaster": "native"}
-    times = ["seal", "-3m", "-2m", "-2m", "-2m"]
     now = system_clock()
 
-    def draft(at: int, when: str) -> dict[str, Any]:
-        kind = "ForecastSealed" if when == "seal" else "ForecastUpdated"
-        minutes = 3 if when == "seal" else int(when[1:-1])
-        made_at = instant_text(now - timedelta(minutes=minutes))
-        vector = {"pass": 0.5 + at / 10, "fail": 0.5 - at / 10}
-        return {
-            "type": kind, "created_at": made_at, "probabilities": vector, **unit, **said
-        }  # fmt: skip
+    def draft(at: int, minutes: int) -> dict[str, Any]:
+        made_at = now - timedelta(minutes=minutes)
+        return vector_drafted(5 + at, made_at, is_first=at == 0)
 
-    history = [draft(at, when) for at, when in enumerate(times)]
+    history = [draft(at, minutes) for at, minutes in enumerate((3, 3, 2, 2, 2))]
     first = console.append(*history).objects
     assert [each["seq"] for each in first] == [3, 4, 5, 6, 7]
     # What was said last, at one instant; what came before it is refused as ever.
@@ -472,7 +479,7 @@ def test_a_history_that_is_appended_twice_updates_nothing_twice(
     assert [each.get("seq") for each in again.objects] == [3, None, 5, 6, 7]
     assert again.objects[1]["error"]["code"] == "created-before-parent"
     assert again.code == 2
-    later = draft(1, "-1m")
+    later = draft(1, 1)
     assert console.append(later).objects[0]["seq"] == 8
     assert console.append(later).objects[0]["seq"] == 8
 
@@ -539,19 +546,11 @@ def test_a_vector_that_comes_back_at_one_instant_is_new_once_and_once_only(
     console: Console,
 ) -> None:
     opened(console)
-    unit = {"template": "dispatch-pass", "id": "d-1", "horizon": "24h"}
-    said = {"suite": "piper-self@v1", "author": "forecaster", "forecaster": "native"}
-    made_at = instant_text(system_clock())
+    made_at = system_clock()
 
     def history(*tenths: int) -> list[dict[str, Any]]:
         return [
-            {
-                "type": "ForecastUpdated" if at else "ForecastSealed",
-                "created_at": made_at,
-                "probabilities": {"pass": tenth / 10, "fail": 1 - tenth / 10},
-                **unit,
-                **said,
-            }
+            vector_drafted(tenth, made_at, is_first=at == 0)
             for at, tenth in enumerate(tenths)
         ]
 

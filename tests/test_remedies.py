@@ -221,6 +221,10 @@ def test_an_outcome_that_is_left_out_is_asked_for_by_its_option(
         "RESOLVED lacks its outcome: name one of pass, fail: --outcome ANSWER" in said
     )
     assert "--outcome ANSWER says what happened" in console.here(*words).stderr
+    both = console.here(
+        *words, "--status", "VOID", "--reason", "tie", "--outcome", "pass"
+    )
+    assert "an outcome stands with RESOLVED alone, so leave it out\n" in both.stderr
 
 
 def test_a_question_without_a_cut_off_names_the_option(console: Console) -> None:
