@@ -103,7 +103,7 @@ def verify_ledger(
                 signatures=_signatures(folder.log, entries, around, asked.jobs),
                 progress=progress,
             )
-        storage = entries.check_ids(storage, around.last)
+            storage = entries.check_ids(storage, around.last)
         folded = _folded(folder, store, judged, asked, progress)
     *anchors, marked = judged.anchors
     return Report(
