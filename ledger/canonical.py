@@ -11,6 +11,8 @@ import msgspec
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 encode = _ENCODER.encode
+# Each of many values, with a line feed after it; none has one inside.
+encode_lines = _ENCODER.encode_lines
 
 
 def canonical_text(value: Any) -> str:  # noqa: ANN401 - any JSON value

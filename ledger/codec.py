@@ -7,14 +7,22 @@ was decoded and comparing bytes. After the door nothing is encoded again:
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from ledger import canonical
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
-from ledger.events import Forecast, ForecastSealed, LedgerEvent, Question
+from ledger.events import (
+    Forecast,
+    ForecastSealed,
+    ForecastUpdated,
+    LedgerEvent,
+    Question,
+    ResolutionRecorded,
+    SuiteFrozen,
+)
 from ledger.ids import sha256_hex
 from ledger.spelling import require_spelling
 from ledger.suite import FORMATS, CharterManifest, SuiteManifest
@@ -22,6 +30,12 @@ from ledger.suite import FORMATS, CharterManifest, SuiteManifest
 PAYLOAD_BYTES_MAX = 65_330
 
 _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
+# Of the type that most events end with: who does not know it reads an event twice.
+_ENDING = -len(b'SuiteFrozen"}')
+_DECODES: dict[bytes, Callable[[bytes], LedgerEvent]] = {
+    f'{kind.__name__}"}}'.encode()[_ENDING:]: msgspec.json.Decoder(kind).decode
+    for kind in (SuiteFrozen, ForecastSealed, ForecastUpdated, ResolutionRecorded)
+}
 _QUESTION = msgspec.json.Decoder(Question)
 _VERSION = re.compile(rb'"(?:format|metrics)":"((?:suite|charter|metrics)/[0-9]+)"')
 
@@ -74,13 +88,15 @@ def decode(payload: bytes) -> LedgerEvent:
 def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
     """Return the events that these exact bytes spell; raise where `decode` does.
 
-    Takes two thirds of the time that one by one takes.
+    Takes half the time that one by one takes.
     """
+    decodes = _DECODES.get
     try:
-        events = list(map(_DECODER.decode, payloads))
+        events = [decodes(each[_ENDING:], _DECODER.decode)(each) for each in payloads]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         events = []
-    is_spelled = list(map(encode, events)) == list(payloads)
+    # No event is encoded with a line feed, so all are equal where each is.
+    is_spelled = canonical.encode_lines(events) == b"\n".join([*payloads, b""])
     if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))
     require_spelling(*events)

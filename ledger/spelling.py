@@ -5,9 +5,10 @@ recur, so they are remembered; hashes do not, so they are checked together.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
 from ledger.errors import RefusedError
 from ledger.events import (
@@ -40,7 +41,7 @@ def require_spelling(*events: LedgerEvent) -> None:
 
     The code is `not-canonical`, `too-many-places` or `sum-not-one`.
     """
-    _require_hashes("".join(map(_hashes_of_event, events)))
+    _require_hashes("".join([_HASHES[type(each)](each) for each in events]))
 
 
 def require_question(question: Question) -> None:
@@ -51,24 +52,20 @@ def require_question(question: Question) -> None:
 # What follows refuses all but hashes, and returns those, one after the other.
 
 
-def _hashes_of_event(event: LedgerEvent) -> str:
-    if event.created_at.tzinfo is not UTC:
-        _require_utc(event.created_at)
-    if isinstance(event, Forecast):
-        return _hashes_of_forecast(event)
-    if isinstance(event, ResolutionRecorded):
-        return _hashes_of_resolution(event)
-    return _hashes_of_frozen(event)
+def _hashes_of_seal(event: ForecastSealed) -> str:
+    hashes = _hashes_of_forecast(event)
+    asked = event.question
+    return hashes if asked is None else hashes + _hashes_of_question(asked)
+
+
+def _hashes_of_update(event: ForecastUpdated) -> str:
+    hashes = _hashes_of_forecast(event)
+    return f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
 
 
 def _hashes_of_forecast(event: Forecast) -> str:
-    hashes = f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}{event.commitment or ''}"
-    if isinstance(event, ForecastUpdated):
-        hashes = f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
-    elif isinstance(event, ForecastSealed) and event.question is not None:
-        hashes += _hashes_of_question(event.question)
-    if event.evidence is not None:
-        hashes += _hashes_of_evidence(event.evidence)
+    if event.created_at.tzinfo is not UTC:
+        _require_utc(event.created_at)
     if event.quantities:
         _check_quantities(event.quantities)
     if event.extensions:
@@ -78,11 +75,16 @@ def _hashes_of_forecast(event: Forecast) -> str:
         require_vector(event.probabilities)
     elif event.probabilities:
         _require_sound(tuple(event.probabilities.items()))
-    return hashes
+    seen = "" if event.evidence is None else _hashes_of_evidence(event.evidence)
+    return (
+        f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}"
+        f"{event.commitment or ''}{seen}"
+    )
 
 
 def _hashes_of_resolution(event: ResolutionRecorded) -> str:
-    for time in (event.started_at, event.occurred_at, event.published_at):
+    times = event.created_at, event.started_at, event.occurred_at, event.published_at
+    for time in times:
         if time is not None and time.tzinfo is not UTC:
             _require_utc(time)
     if event.values:
@@ -98,11 +100,20 @@ def _hashes_of_resolution(event: ResolutionRecorded) -> str:
 
 
 def _hashes_of_frozen(event: SuiteFrozen) -> str:
+    _require_utc(event.created_at)
     if isinstance(event.manifest, SuiteManifest):
         for split in event.manifest.statistics.splits:
             _require_utc(split.from_)
             _require_utc(split.until)
     return event.ledger or ""
+
+
+_HASHES: dict[type[LedgerEvent], Callable[[Any], str]] = {
+    SuiteFrozen: _hashes_of_frozen,
+    ForecastSealed: _hashes_of_seal,
+    ForecastUpdated: _hashes_of_update,
+    ResolutionRecorded: _hashes_of_resolution,
+}
 
 
 def _hashes_of_question(question: Question) -> str:
