@@ -8,21 +8,13 @@ was decoded and comparing bytes. After the door nothing is encoded again:
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from ledger import canonical
 from ledger.errors import CorruptLogError, RefusedError, UncheckableError
-from ledger.events import (
-    Forecast,
-    ForecastSealed,
-    ForecastUpdated,
-    LedgerEvent,
-    Question,
-    ResolutionRecorded,
-    SuiteFrozen,
-)
+from ledger.events import Forecast, ForecastSealed, LedgerEvent, Question
 from ledger.ids import sha256_hex
 from ledger.spelling import require_spelling
 from ledger.suite import FORMATS, CharterManifest, SuiteManifest
@@ -34,7 +26,7 @@ _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
 _ENDING = -len(b'SuiteFrozen"}')
 _DECODES: dict[bytes, Callable[[bytes], LedgerEvent]] = {
     f'{kind.__name__}"}}'.encode()[_ENDING:]: msgspec.json.Decoder(kind).decode
-    for kind in (SuiteFrozen, ForecastSealed, ForecastUpdated, ResolutionRecorded)
+    for kind in get_args(LedgerEvent)
 }
 _QUESTION = msgspec.json.Decoder(Question)
 _VERSION = re.compile(rb'"(?:format|metrics)":"((?:suite|charter|metrics)/[0-9]+)"')

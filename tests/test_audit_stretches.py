@@ -44,12 +44,16 @@ def joined(first: bytes, second: bytes) -> tuple[bytes, bytes]:
     return first + b"," + second, b""
 
 
+def on_lines(first: bytes, second: bytes) -> tuple[bytes, bytes]:
+    return first + b"\n" + second, b""
+
+
 def halves(first: bytes, second: bytes) -> tuple[bytes, bytes]:
     middle = first.index(b",")
     return first[:middle], first[middle + 1 :] + b"," + second
 
 
-@pytest.mark.parametrize("spell", [joined, halves])
+@pytest.mark.parametrize("spell", [joined, on_lines, halves])
 def test_payloads_that_are_events_only_together_are_named(
     forger: Forger, spell: Callable[[bytes, bytes], tuple[bytes, bytes]]
 ) -> None:
@@ -64,6 +68,41 @@ def test_payloads_that_are_events_only_together_are_named(
     assert check.ok is False
     assert "its payload is no event" in check.detail
     assert "1 more entries are bad" in check.detail
+
+
+ODD: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda _: b"",
+    "a line feed after it": lambda payload: payload + b"\n",
+    "a line feed in it": lambda payload: payload.replace(b",", b",\n", 1),
+    "another type at its end": lambda payload: payload[:-1] + b',"type":"SuiteFrozen"}',
+    "a name after its type": lambda payload: payload[:-1] + b',"z":"SuiteFrozen"}',
+    "its type first": lambda payload: (
+        b'{"type":"ForecastSealed",'
+        + payload[1:].replace(b',"type":"ForecastSealed"', b"")
+    ),
+    "a type that is none": lambda payload: payload.replace(b"castSealed", b"castSold"),
+    "no text": lambda payload: payload.replace(b"native", b"nati\xff", 1),
+    "no number": lambda payload: payload.replace(b'"0.', b'"0,'),
+    "too much": lambda payload: payload.replace(b"native", b"n" * 65_530, 1),
+    "nested": lambda _: b"[" * 5_000,
+}
+
+
+@pytest.mark.parametrize("spell", ODD.values(), ids=ODD)
+def test_of_many_payloads_an_odd_one_is_refused_as_it_is_alone(
+    workshop: Workshop, spell: Callable[[bytes], bytes]
+) -> None:
+    with open_reader(workshop.folder) as reader:
+        payloads = [row.payload for row in reader.store.rows(0, 12)]
+    assert codec.decode_all(payloads) == [codec.decode(each) for each in payloads]
+    sealed = next(each for each in payloads if each.endswith(b'"ForecastSealed"}'))
+    odd = spell(sealed)
+
+    with pytest.raises(RefusedError) as alone:
+        codec.decode(odd)
+    with pytest.raises(RefusedError) as among:
+        codec.decode_all([*payloads, odd, sealed])
+    assert (among.value.code, str(among.value)) == (alone.value.code, str(alone.value))
 
 
 def test_of_two_misspellings_the_hash_is_named_first(workshop: Workshop) -> None:
