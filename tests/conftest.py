@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.forger import Forger
+from tests.shared import SHARED
 from tests.workshop import Workshop
-
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 
 @pytest.fixture(scope="session")

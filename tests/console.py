@@ -8,7 +8,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from ledger.cli.app import app
-from tests.conftest import SHARED
+from tests.shared import SHARED
 
 EXAMPLES = SHARED / "examples"
 # Who the example drafts are by.

@@ -278,6 +278,29 @@ def test_nothing_is_imported_that_the_package_does_not_depend_on() -> None:
     assert strangers == []
 
 
+def test_a_benchmark_needs_its_peers_and_no_tool_of_the_tests() -> None:
+    peers = {"eventsourcing", "sklearn"}
+    known = HOMES.keys() | sys.stdlib_module_names | {"ledger", "tests"} | peers
+    left = [path.stem for path in (REPOSITORY / "tests").glob("bench*.py")]
+    assert len(left) > 5
+    seen: set[str] = set()
+    strangers = []
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        source = (REPOSITORY / "tests" / f"{name}.py").read_text("utf-8")
+        module = Module(f"tests.{name}", source)
+        for use in imports(module, NAMES):
+            library, _, inner = use.name.partition(".")
+            if library == "tests":
+                left.append(inner)
+            elif library not in known:
+                strangers.append(at(module, use))
+    assert strangers == []
+
+
 def test_starting_a_command_does_not_pay_for_what_it_does_not_use() -> None:
     """Each command imports numpy, polars and the like when it needs them."""
     commands = sorted(name for name in NAMES if room_of(name) == "ledger.cli")

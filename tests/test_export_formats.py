@@ -16,10 +16,11 @@ from ledger.projections.labels import UNOFFICIAL
 from ledger.projections.rows import Row
 from tests.console import Console
 from tests.reporting import row, rows, template
+from tests.shared import SHARED
 from tests.simulator import History, suite
 from tests.whole_row import whole_row
 
-SHARED = Path(__file__).parents[1] / ".." / "shared" / "data" / "targetspace"
+TARGETSPACE = SHARED / "data" / "targetspace"
 KINDS = {
     "string": str,
     "object": dict,
@@ -95,12 +96,14 @@ def board(history: History) -> dict[str, Any]:
 # --- TargetSpace ----------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="TargetSpace's schema is not at hand")
+@pytest.mark.skipif(
+    not TARGETSPACE.exists(), reason="TargetSpace's schema is not at hand"
+)
 @pytest.mark.parametrize("status", ["pre_pilot", "synthetic_demo"])
 def test_a_leaderboard_is_valid_against_the_protocols_own_schema(status: str) -> None:
-    schema = json.loads((SHARED / "leaderboard.schema.json").read_text("utf-8"))
+    schema = json.loads((TARGETSPACE / "leaderboard.schema.json").read_text("utf-8"))
     assert offences(board(tiered(status=status)), schema, schema) == []
-    theirs = json.loads((SHARED / "leaderboard_pre_pilot.json").read_text("utf-8"))
+    theirs = json.loads((TARGETSPACE / "leaderboard_pre_pilot.json").read_text("utf-8"))
     assert offences(theirs, schema, schema) == []
     assert offences({**theirs, "rows": [{}]}, schema, schema) != []
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import SHARED
 from tests.console import Console
 from tests.served import PROGRAM, Served, served
+from tests.shared import SHARED
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 

@@ -27,6 +27,7 @@ from ledger.suite_check import (
 )
 from ledger.suite_template import TRACKS, new_suite
 from ledger.suite_verdicts import verdicts
+from tests.shared import SHARED
 
 ROOT = Path(__file__).parents[1]
 SUITES = sorted((ROOT / "docs" / "suites").glob("*.toml"))
@@ -34,7 +35,6 @@ SUITES = sorted((ROOT / "docs" / "suites").glob("*.toml"))
 ROLES = {
     name: name for name in ("root", "evaluator", "issuer", "resolver", "forecaster")
 }
-SHARED = ROOT / ".." / "shared"
 
 
 def ready(name: str) -> dict[str, Any]:
