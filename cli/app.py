@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -20,7 +20,7 @@ from typer.main import get_command
 from ledger import __version__
 from ledger.cli import failure
 from ledger.cli.options import AS_JSON
-from ledger.cli.teaching import SETTINGS, TaughtCommand, TaughtGroup
+from ledger.cli.teaching import MISUSE, SETTINGS, TaughtCommand, TaughtGroup
 from ledger.errors import LedgerError, UsageError
 
 
@@ -137,8 +137,6 @@ COMMANDS = {
 
 
 _WORDS = "ledger.words"
-# The error of whoever misspells a word; typer exports only a kind of it.
-_MISUSE = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
 
 class Commands(TaughtGroup):
@@ -161,6 +159,10 @@ class Commands(TaughtGroup):
                     ]
                 )
 
+    def found(self, name: str) -> Any:  # noqa: ANN401
+        """Return a command with its options, imported now."""
+        return load(name)
+
     def resolve_command(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
         """Return the command that is called, imported now."""
         name, _, rest = super().resolve_command(ctx, args)
@@ -176,7 +178,7 @@ class Commands(TaughtGroup):
         try:
             super().invoke(ctx)
             sys.stdout.flush()
-        except _MISUSE as error:
+        except MISUSE as error:
             # What stands behind `--` is another program's.
             words = ctx.meta[_WORDS]
             if "--json" not in words[: (*words, "--").index("--")]:

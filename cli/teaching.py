@@ -3,14 +3,19 @@
 Click would run the lines of an example together.
 """
 
+from collections.abc import Sequence
 from inspect import cleandoc
-from typing import Any
+from itertools import dropwhile
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 # For every command and group: the short option too, and lines as long as a terminal's.
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+# The error of whoever misspells a word; typer exports only a kind of it.
+MISUSE = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 
 
 class TaughtCommand(TyperCommand):
@@ -29,6 +34,41 @@ class TaughtGroup(TyperGroup):
         """Write the docstring below the usage."""
         del ctx
         write_lines(self.help, formatter)
+
+    def parse_args(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
+        """Say of a command's option that stands before the command where it belongs."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except MISUSE as error:
+            option = getattr(error, "option_name", None)
+            if option is None:
+                raise
+            behind = dropwhile(lambda word: not word.startswith(option), words)
+            command = self.having(list(behind), option)
+            if command is None:
+                raise
+            msg = (
+                f"{option} stands before `{command}`, whose option it is: write "
+                f"`{ctx.command_path} {command} {option}`"
+            )
+            raise MISUSE(msg, ctx) from error
+
+    def having(self, words: Sequence[str], option: str) -> str | None:
+        """Return the words of the command that `words` call, if it has such an option."""
+        name = next((word for word in words if word in self.commands), None)
+        if name is None:
+            return None
+        command = self.found(name)
+        if isinstance(command, TaughtGroup):
+            inner = command.having(words[words.index(name) + 1 :], option)
+            return None if inner is None else f"{name} {inner}"
+        has = [spelled for each in command.params for spelled in each.opts]
+        return name if option in has else None
+
+    def found(self, name: str) -> Any:  # noqa: ANN401 - click's own
+        """Return a command with its options."""
+        return self.commands[name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """List the commands with their first sentences, none of them cut short."""

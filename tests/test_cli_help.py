@@ -105,3 +105,29 @@ def test_the_entry_point_is_the_one_that_is_installed() -> None:
     scripts = (REPOSITORY / "pyproject.toml").read_text("utf-8")
     assert 'ledger = "ledger.cli.main:main"' in scripts
     assert Path(REPOSITORY / "cli" / "main.py").is_file()
+
+
+BEFORE = {
+    "--json rows": "ledger rows --json",
+    "--json=1 rows": "ledger rows --json",
+    "-p0.5 seal": "ledger seal -p",
+    "--ledger rows --suite s@v1 export": "ledger export --suite",
+    "--json keys list": "ledger keys list --json",
+    "keys --json list": "ledger keys list --json",
+}
+
+
+@pytest.mark.parametrize(("words", "right"), BEFORE.items(), ids=BEFORE)
+def test_an_option_before_its_command_is_told_its_place(words: str, right: str) -> None:
+    result = CliRunner().invoke(app, words.split(), prog_name="ledger")
+    assert result.exit_code == 2
+    assert f"whose option it is: write `{right}`" in result.output
+
+
+@pytest.mark.parametrize(
+    "words", ["--json", "--json nope", "--jsn rows", "--json keys"]
+)
+def test_an_option_of_no_command_is_not_told_one(words: str) -> None:
+    result = CliRunner().invoke(app, words.split(), prog_name="ledger")
+    assert result.exit_code == 2
+    assert "No such option" in result.output
