@@ -24,6 +24,7 @@ from ledger.folder import FORMAT, SETTINGS_TEXT, Folder, Settings, settings_word
 from ledger.index import index_position
 from ledger.log import log_verifiers, root_at
 from ledger.merkle import Tree
+from ledger.store import legible
 
 _BACKUP = "restore log.db from the newest backup (docs/operating.md)"
 
@@ -38,6 +39,8 @@ def log(patient: Patient) -> Diagnosis:
         return fail("log", str(found), _BACKUP)
     try:
         _require_signed(found)
+        with legible():
+            found.store.require_whole()
     except CorruptLogError as error:
         remedy = f"find the place with `{command('ledger', 'verify', '--ledger', folder.path)}`, then {_BACKUP}"
         return fail("log", error.reason, remedy)

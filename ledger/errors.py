@@ -34,6 +34,12 @@ class CorruptLogError(LedgerError):
         self.seq = seq
 
 
+def missing_entry(seq: int) -> CorruptLogError:
+    """Return what is said of an entry that is not there, though later ones are."""
+    msg = "it is missing, and later ones are there: restore log.db from a backup"
+    return CorruptLogError(msg, seq=seq)
+
+
 class UncheckableError(LedgerError):
     """Something needed for an answer is missing: a key, a file, a newer format."""
 

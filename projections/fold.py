@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ledger.clock import micros, parse_instant
 from ledger.collecting import uncollected
-from ledger.errors import CorruptLogError
+from ledger.errors import CorruptLogError, missing_entry
 from ledger.projections.grouping import Group, Stretch, read_stretch
 from ledger.projections.judgement import judge
 from ledger.projections.lapses import frozen_by_thieves, lapsed, skewed
@@ -96,6 +96,9 @@ class Fold:
         how events before it are judged: everything is folded again from the start.
         """
         stretch = read_stretch(self._source.payloads(start, stop))
+        if len(stretch.entries) < stop - start:
+            there = {each.seq for each in stretch.entries}
+            raise missing_entry(min(set(range(start, stop)) - there))
         voids = [self.frozen.adopt(each) for each in stretch.frozen]
         if any(voids) and start > 0:
             self._tables.empty()
