@@ -22,10 +22,11 @@ from ledger.suite import FORMATS, CharterManifest, SuiteManifest
 PAYLOAD_BYTES_MAX = 65_330
 
 _DECODER: msgspec.json.Decoder[LedgerEvent] = msgspec.json.Decoder(LedgerEvent)
-# Of the type that most events end with: who does not know it reads an event twice.
-_ENDING = -len(b'SuiteFrozen"}')
-_DECODES: dict[bytes, Callable[[bytes], LedgerEvent]] = {
-    f'{kind.__name__}"}}'.encode()[_ENDING:]: msgspec.json.Decoder(kind).decode
+# By what most events end with, their type, which the other decoder must look for first.
+# No more than a hint: what it misleads about is decoded again, or spelt otherwise.
+_HINT = slice(-len(b'SuiteFrozen"}'), None)  # of the shortest name
+_DECODE_AS: dict[bytes, Callable[[bytes], LedgerEvent]] = {
+    f'{kind.__name__}"}}'.encode()[_HINT]: msgspec.json.Decoder(kind).decode
     for kind in get_args(LedgerEvent)
 }
 _QUESTION = msgspec.json.Decoder(Question)
@@ -78,16 +79,17 @@ def decode(payload: bytes) -> LedgerEvent:
 
 
 def decode_all(payloads: Sequence[bytes]) -> list[LedgerEvent]:
-    """Return the events that these exact bytes spell; raise where `decode` does.
+    """Return the events that these exact bytes spell; raise if `decode` would for one.
 
-    Takes half the time that one by one takes.
+    Of faults in several another may be named. Takes two thirds of the time that one by
+    one takes.
     """
-    decodes = _DECODES.get
+    decoder = _DECODE_AS.get
     try:
-        events = [decodes(each[_ENDING:], _DECODER.decode)(each) for each in payloads]
+        events = [decoder(each[_HINT], _DECODER.decode)(each) for each in payloads]
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         events = []
-    # No event is encoded with a line feed, so all are equal where each is.
+    # No event is encoded with a line feed in it, so each is equal where all are.
     is_spelled = canonical.encode_lines(events) == b"\n".join([*payloads, b""])
     if not is_spelled or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         return list(map(decode, payloads))

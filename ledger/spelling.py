@@ -41,6 +41,9 @@ def require_spelling(*events: LedgerEvent) -> None:
 
     The code is `not-canonical`, `too-many-places` or `sum-not-one`.
     """
+    for event in events:
+        if event.created_at.tzinfo is not UTC:
+            _require_utc(event.created_at)
     _require_hashes("".join([_HASHES[type(each)](each) for each in events]))
 
 
@@ -49,23 +52,24 @@ def require_question(question: Question) -> None:
     _require_hashes(_hashes_of_question(question))
 
 
-# What follows refuses all but hashes, and returns those, one after the other.
+# What follows refuses all but hashes, and returns those, one after the other, so that
+# the hashes of many events are looked at together.
 
 
 def _hashes_of_seal(event: ForecastSealed) -> str:
-    hashes = _hashes_of_forecast(event)
-    asked = event.question
-    return hashes if asked is None else hashes + _hashes_of_question(asked)
+    question = event.question
+    own = "" if question is None else _hashes_of_question(question)
+    return _hashes_of_forecast(event, own)
 
 
 def _hashes_of_update(event: ForecastUpdated) -> str:
-    hashes = _hashes_of_forecast(event)
-    return f"{hashes}{event.parent}{event.opens or ''}{event.salt or ''}"
+    own = f"{event.parent}{event.opens or ''}{event.salt or ''}"
+    return _hashes_of_forecast(event, own)
 
 
-def _hashes_of_forecast(event: Forecast) -> str:
-    if event.created_at.tzinfo is not UTC:
-        _require_utc(event.created_at)
+def _hashes_of_forecast(event: Forecast, own: str) -> str:
+    """Return the hashes of both kinds of forecast; `own` are those of its kind alone."""
+    evidence = "" if event.evidence is None else _hashes_of_evidence(event.evidence)
     if event.quantities:
         _check_quantities(event.quantities)
     if event.extensions:
@@ -75,16 +79,14 @@ def _hashes_of_forecast(event: Forecast) -> str:
         require_vector(event.probabilities)
     elif event.probabilities:
         _require_sound(tuple(event.probabilities.items()))
-    seen = "" if event.evidence is None else _hashes_of_evidence(event.evidence)
     return (
         f"{event.ledger or ''}{event.suite_hash}{event.question_hash or ''}"
-        f"{event.commitment or ''}{seen}"
+        f"{event.commitment or ''}{own}{evidence}"
     )
 
 
 def _hashes_of_resolution(event: ResolutionRecorded) -> str:
-    times = event.created_at, event.started_at, event.occurred_at, event.published_at
-    for time in times:
+    for time in (event.started_at, event.occurred_at, event.published_at):
         if time is not None and time.tzinfo is not UTC:
             _require_utc(time)
     if event.values:
@@ -100,7 +102,6 @@ def _hashes_of_resolution(event: ResolutionRecorded) -> str:
 
 
 def _hashes_of_frozen(event: SuiteFrozen) -> str:
-    _require_utc(event.created_at)
     if isinstance(event.manifest, SuiteManifest):
         for split in event.manifest.statistics.splits:
             _require_utc(split.from_)

@@ -4,6 +4,7 @@ The files are added to and never made again. A test that fails here has found a
 change that would make old logs unreadable.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -123,6 +124,9 @@ EVENTS: dict[str, LedgerEvent] = {
 }
 
 
+MANIFESTS = ("suite-frozen-v1", "charter-frozen-v1")
+
+
 @pytest.mark.parametrize("name", EVENTS)
 def test_an_event_with_every_field_has_its_golden_bytes(name: str) -> None:
     golden = (GOLDEN / f"{name}.json").read_bytes()
@@ -132,7 +136,7 @@ def test_an_event_with_every_field_has_its_golden_bytes(name: str) -> None:
     assert codec.decode(golden) == EVENTS[name]
 
 
-@pytest.mark.parametrize("name", ["suite-frozen-v1", "charter-frozen-v1"])
+@pytest.mark.parametrize("name", MANIFESTS)
 def test_a_frozen_manifest_is_read_and_spelt_as_it_was(name: str) -> None:
     golden = (GOLDEN / f"{name}.json").read_bytes()
 
@@ -165,8 +169,8 @@ def misspellings() -> dict[str, bytes]:
     Found by walking what is there: the test above sees that nothing is missing.
     """
     spoilt = {}
-    for name, event in EVENTS.items():
-        content = msgspec.to_builtins(event)
+    for name in (*EVENTS, *MANIFESTS):
+        content = msgspec.json.decode((GOLDEN / f"{name}.json").read_bytes())
         for place in places(content):
             for wrong in misspelt(*place):
                 shown = f"{name} {'.'.join(map(str, place[0]))} {wrong!r}"
@@ -210,7 +214,7 @@ def misspelt(path: Path_, text: str) -> list[str]:
     """Return wrong spellings of a leaf or key, where its spelling is fixed at all."""
     if KEY in path or "answers" in path:
         return ["é", "", " a", "a\n", "x" * 129]
-    if len(text) == len(A):
+    if re.fullmatch("[0-9a-f]{64}", text):
         return ["G" + text[1:], "A" + text[1:], text[:-1], text[:-1] + "\n"]
     if text.endswith("Z") and text[:2] == "20":
         return [text.replace("Z", "+01:00"), text.replace("Z", "+00:00"), text[:-1]]
