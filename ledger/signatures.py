@@ -19,6 +19,7 @@ from typing import Self
 import msgspec
 
 from ledger.keys.signing import payload_verifies
+from ledger.shielding import shielded
 from ledger.writer import Checked, Submission
 
 _CHUNK = 32
@@ -140,7 +141,8 @@ class SignaturesAhead:
         self._process = self._context.Process(
             target=_check, args=(self._theirs,), daemon=True
         )
-        self._process.start()
+        with shielded():
+            self._process.start()
         # Held by the process alone, so that its end is the end of the connection.
         self._theirs.close()
 

@@ -19,6 +19,7 @@ from ledger.errors import LedgerError
 from ledger.keys.signing import payloads_verify
 from ledger.projections.audit_report import Check, holds, is_false
 from ledger.projections.audit_storage import Entries, RawEntry
+from ledger.shielding import shielded
 from ledger.store_opening import open_store
 
 # Below this many entries a second process costs more than it gives.
@@ -91,7 +92,8 @@ class PooledSignatures:
 
     def _submit(self, stretch: Stretch) -> Future[Verified] | None:
         try:
-            return self._pool.submit(_verify_in_worker, stretch)
+            with shielded():  # Who is given something may have to be started for it.
+                return self._pool.submit(_verify_in_worker, stretch)
         except BrokenProcessPool:
             return None  # A worker died: what it was to do is done here.
 

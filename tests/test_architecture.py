@@ -70,7 +70,13 @@ GROUND_FLOOR = {
         "store_opening",
     ),
     "the log": (
-        *("replay", "writer", "signatures", "envelope", "checkpoint_past", "log"),
+        "replay",
+        "writer",
+        "shielding",
+        "signatures",
+        "envelope",
+        "checkpoint_past",
+        "log",
     ),
     "drafts": ("draft_vector", "draft_fields", "draft_suite", "drafts", "draft_alone"),
 }
