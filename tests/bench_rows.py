@@ -51,7 +51,8 @@ class Ledger:
         self.hashes = [codec.suite_hash(each) for each in self.manifests]
         self.first = len(self.history.entries)
         self.began = self.history.now
-        self.outcomes = forecasts // 5
+        # A whole number of turns: the next is of the first suite.
+        self.outcomes = forecasts // 5 // SUITES * SUITES
         self.newly_resolved = 0
 
     def size(self) -> int:
@@ -133,7 +134,8 @@ def rows_of(ledger: Ledger, table: Table) -> None:
     report = Report(tables, fold.frozen)
     every = seconds(report.refresh)
     before = stored(ledger, tables)
-    ledger.newly_resolved = NEWLY_RESOLVED
+    left = (ledger.forecasts - ledger.outcomes) // SUITES
+    ledger.newly_resolved = min(NEWLY_RESOLVED, left)
     fold.catch_up()
     recomputed = 0
 
@@ -147,7 +149,7 @@ def rows_of(ledger: Ledger, table: Table) -> None:
     assert touched == ["bench-0@v1"], touched
     rows = sum(map(len, after.values()))
     table.line(f"rows of {SUITES} suites, {rows} in all", f"{every:.1f} s")
-    what = f"rows after {NEWLY_RESOLVED:,} outcomes: {recomputed} of {rows}"
+    what = f"rows after {ledger.newly_resolved:,} outcomes: {recomputed} of {rows}"
     table.line(what, f"{some:.1f} s", some / every, "all of them", "1/10")
 
 
