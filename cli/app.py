@@ -18,10 +18,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from ledger import __version__
-from ledger.cli import failure
+from ledger.cli import failure, growth, render
 from ledger.cli.options import AS_JSON
 from ledger.cli.teaching import MISUSE, SETTINGS, TaughtCommand, TaughtGroup
-from ledger.errors import LedgerError, UsageError
+from ledger.errors import LedgerError, UsageError, WriterStoppedError
 
 
 class Entry(NamedTuple):
@@ -175,6 +175,7 @@ class Commands(TaughtGroup):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run a command; say what went wrong in one sentence and exit with its code."""
+        growth.forget()
         try:
             super().invoke(ctx)
             sys.stdout.flush()
@@ -188,12 +189,22 @@ class Commands(TaughtGroup):
         except LedgerError as error:
             failure.report(error, as_json=ctx.meta.get(AS_JSON, False))
             failure.output_takes()
+            if isinstance(error, WriterStoppedError):
+                _tell_growth()
             raise typer.Exit(failure.exit_code(error)) from error
         except KeyboardInterrupt:
+            _tell_growth()
             raise typer.Exit(failure.INTERRUPTED) from None
         except OSError as error:
-            as_json = ctx.meta.get(AS_JSON, False)
-            raise typer.Exit(failure.report_of_system(error, as_json=as_json)) from None
+            as_json, done = ctx.meta.get(AS_JSON, False), growth.grown()
+            code = failure.report_of_system(error, as_json=as_json, done=done)
+            raise typer.Exit(code) from None
+
+
+def _tell_growth() -> None:
+    """Say that the log has more than before, where the command did not come to say so."""
+    if done := growth.grown():
+        render.note(done)
 
 
 def load(name: str) -> TyperCommand | TyperGroup:

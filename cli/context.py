@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ledger.cli import growth
 from ledger.clock import Clock, steady_seconds, system_clock
 from ledger.daemon import homes
 from ledger.daemon.homes import LEDGER_DIR
@@ -128,6 +129,7 @@ def writing(folder: Folder, *, alone: bool = False) -> Iterator[Writer]:
             raise
         writer = remote
     with writer:
+        growth.note(folder, writer.size)
         yield writer
 
 

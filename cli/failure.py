@@ -53,10 +53,11 @@ def of_system(error: OSError) -> UsageError:
     return UsageError(f"{what}{error.strerror or error}")
 
 
-def report_of_system(error: OSError, *, as_json: bool) -> int:
+def report_of_system(error: OSError, *, as_json: bool, done: str = "") -> int:
     """Say what the operating system refused, and return the exit code for it.
 
-    Who closed a pipe has seen enough: nothing is said then.
+    `done` is what was done already, for who is not told of it otherwise. Who closed a
+    pipe has seen enough: nothing is said then.
     """
     # What is longer than the buffer failed when it was written, and is not in there.
     is_taken = output_takes() and not isinstance(error, render.OutputError)
@@ -65,9 +66,10 @@ def report_of_system(error: OSError, *, as_json: bool) -> int:
         return PIPE_CLOSED
     refused = of_system(error)
     if not is_taken:
-        refused = UsageError(f"the output cannot be written: {refused}")
+        what = "; ".join(filter(None, (str(refused), done)))
+        refused = UsageError(f"the output cannot be written: {what}")
     report(refused, as_json=as_json and is_taken)
-    return exit_code(refused)
+    return FALSE if done else exit_code(refused)
 
 
 def described(error: LedgerError) -> dict[str, str]:

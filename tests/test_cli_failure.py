@@ -297,6 +297,67 @@ def test_an_output_that_is_full_is_one_sentence(
         assert "the output cannot be written" in done.stderr
 
 
+GREW = "{} has 1 entry more than before, which `ledger log` shows"
+
+
+def suite_file(console: Console) -> Path:
+    file = console.home / "new.toml"
+    file.write_text(console.must("suite", "new", "new", "--track", "self").stdout)
+    return file
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["people", "programs"])
+def test_who_gets_no_receipt_is_told_that_it_was_written(
+    console: Console, more: tuple[str, ...]
+) -> None:
+    words = ["suite", "freeze", str(suite_file(console)), *more]
+    said = []
+    for _ in range(2):
+        with FULL.open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM, *words, "--ledger", console.ledger],
+                stdout=full, stderr=subprocess.PIPE, check=False, text=True,
+                cwd=REPOSITORY, env={**os.environ, "XDG_STATE_HOME": str(console.home)},
+            )  # fmt: skip
+        said.append((done.returncode, GREW.format(console.ledger) in done.stderr))
+    # The second time it is frozen already: nothing is written.
+    assert said == [(1, True), (2, False)]
+
+
+def test_who_interrupts_between_commit_and_receipt_is_told_that_it_was_written(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    file = suite_file(console)
+    with monkeypatch.context() as patched:
+        patched.setattr("ledger.cli.suite.submit", interrupt)
+        before = console.here("suite", "freeze", file)
+    with monkeypatch.context() as patched:
+        patched.setattr("ledger.cli.suite.print_receipt", interrupt)
+        after = console.here("suite", "freeze", file)
+
+    grew = GREW.format(console.ledger)
+    assert (before.code, grew in before.stderr) == (130, False)
+    assert (after.code, grew in after.stderr) == (130, True)
+    assert console.here("status").code == 0
+
+
+def test_a_writer_that_stops_after_its_commit_says_that_it_was_written(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "mark")
+
+    monkeypatch.setattr(HighWaterMark, "raise_to", fail)
+    shown = console.here("suite", "freeze", suite_file(console))
+
+    assert shown.code == 1
+    assert GREW.format(console.ledger) in shown.stderr
+
+
 @pytest.mark.parametrize("words", ["checkpoint", "rows --json", "--version", "--help"])
 def test_a_closed_output_is_refused_before_anything_is_done(
     console: Console, words: str
