@@ -189,6 +189,12 @@ class Commands(TaughtGroup):
             failure.report(error, as_json=ctx.meta.get(AS_JSON, False))
             failure.output_takes()
             raise typer.Exit(failure.exit_code(error)) from error
+        except UnicodeEncodeError as error:
+            told = failure.of_no_text(error)
+            if told is None:
+                raise
+            failure.report(told, as_json=ctx.meta.get(AS_JSON, False))
+            raise typer.Exit(failure.exit_code(told)) from error
         except KeyboardInterrupt:
             raise typer.Exit(failure.INTERRUPTED) from None
         except OSError as error:

@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,65 @@ def test_an_error_of_the_system_is_a_sentence_too(
     monkeypatch.setattr("ledger.cli.status.standing", fail)
     shown = console.here("status")
     assert (shown.code, shown.stderr) == (2, "error: log.db: Permission denied\n")
+
+
+HALF = "a\udcffb"  # what Python makes of an argument b"a\xffb"
+NO_TEXT: dict[str, tuple[str, ...]] = {
+    "an id that is recorded": (
+        "resolve", "--status", "PENDING", "--id", HALF, "--cutoff", "+1h",
+        "--resolve-by", "+2h", "--acceptance", BAR,
+    ),
+    "an id that is looked up": ("lineage", HALF),
+    "a horizon": ("lineage", "--horizon", HALF),
+    "a bundle's folder": ("export", HALF),
+    "a new ledger": ("init", HALF, "--origin", "example.org/x"),
+    "a ledger": ("status", "--ledger", HALF),
+    "a ledger to write to": ("append", "-", "--ledger", HALF),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", NO_TEXT.values(), ids=NO_TEXT)
+def test_an_argument_that_is_no_utf_8_is_shown_and_changes_nothing(
+    console: Console, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    console.frozen()
+    if words[-2] == "--ledger":
+        shutil.copytree(console.ledger, console.home / HALF)
+    monkeypatch.chdir(console.home)
+    before = {*console.home.iterdir()}
+    where = () if {"init", "--ledger"} & {*words} else ("--ledger", console.ledger)
+    shown = console.run(*words, *where)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert len(shown.stderr.splitlines()) == 1
+    assert r"'a\udcffb" in shown.stderr
+    assert "is no UTF-8" in shown.stderr
+    told = console.run(*words, *where, "--json")
+    assert (told.code, told.stderr) == (2, "")
+    assert told.object["error"]["code"] == "usage"
+    assert "is no UTF-8" in told.object["error"]["message"]
+    assert {*console.home.iterdir()} == before
+    assert console.here("status", "--json").object["entries"] == 2
+
+
+def test_a_file_whose_name_is_no_utf_8_is_read_and_written(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(console.frozen().home)
+    (console.home / "piper-self.toml").rename(HALF)
+    assert console.here("suite", "check", HALF).code == 0
+    assert console.here("export", f"{HALF}.jsonl", "--format", "rows").code == 0
+    assert (console.home / f"{HALF}.jsonl").is_file()
+
+
+def test_text_of_the_program_s_own_that_is_no_utf_8_is_a_fault(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        "\ud800".encode()
+
+    monkeypatch.setattr("ledger.cli.status.standing", crash)
+    with pytest.raises(UnicodeEncodeError):
+        console.here("status")
 
 
 def test_an_interrupt_ends_quietly(
