@@ -173,6 +173,50 @@ def test_text_of_the_program_s_own_that_is_no_utf_8_is_a_fault(
         console.here("status")
 
 
+TWICE: dict[str, tuple[tuple[str, ...], str]] = {
+    "two values": (("rows", "--suite", "a", "--suite=b"), "--suite stands twice"),
+    "the same value": (("seal", "--id", "a", "--id", "a"), "--id stands twice"),
+    "a number": (("log", "--limit", "1", "--limit", "2"), "--limit stands twice"),
+    "in a group": (
+        ("suite", "new", "x", "--track", "self", "--track", "world"),
+        "--track stands twice",
+    ),
+    "after the command": (("rows", "--ledger", "a", "--ledger", "b"), "--ledger"),
+    "a flag and its opposite": (
+        ("hook", "install", "claude", "--gate", "--record"),
+        "--record and --gate exclude each other",
+    ),
+    "two ways to print": (
+        ("rows", "--front", "brier", "--explain", "brier"),
+        "--front and --explain print different things",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "says"), TWICE.values(), ids=TWICE)
+def test_of_two_words_none_is_dropped_in_silence(
+    console: Console, words: tuple[str, ...], says: str
+) -> None:
+    shown = console.run(*words)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert says in shown.stderr
+    told = console.run(*words, "--json")
+    assert (told.code, told.stderr) == (2, "")
+    assert says in told.object["error"]["message"]
+
+
+def test_what_may_be_repeated_is_heard_each_time(console: Console) -> None:
+    console.frozen()
+    assert console.here("rows", "--by", "slot", "--by", "target").code == 0
+    assert console.here("status", "--json", "--json").object["entries"] == 2
+    assert "Usage" in console.must("rows", "--suite", "a", "--suite", "b", "-h").stdout
+    # What stands behind `--` is another program's.
+    shown = console.here("run", "-p", "0.8", "--", "x", "--suite", "a", "--suite", "b")
+    assert "stands twice" not in shown.stderr
+    shown = console.run("--ledger", "a", "--ledger", "b", "rows")
+    assert "--ledger stands twice, and takes one value" in shown.stderr
+
+
 def test_an_interrupt_ends_quietly(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +312,19 @@ def test_the_environment_and_the_current_folder_name_a_ledger(
     shown = console.run("status")
     assert shown.code == 2
     assert "--ledger DIR or LEDGER_DIR" in shown.stderr
+
+
+def test_an_empty_name_of_a_ledger_means_no_other_one(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(console.ledger)
+    for words in (("status", "--ledger", ""), ("--ledger", "", "status")):
+        shown = console.run(*words)
+        assert (shown.code, shown.stdout) == (2, "")
+        assert "name the ledger's folder, or leave --ledger out" in shown.stderr
+        told = console.run(*words, "--json")
+        assert "it is empty" in told.object["error"]["message"]
+    console.must("--ledger", "", "status", "--ledger", console.ledger)
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
