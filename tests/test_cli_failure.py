@@ -374,6 +374,20 @@ def test_a_closed_pipe_ends_a_command_quietly(console: Console) -> None:
     assert (process.returncode, said) == (141, b"")
 
 
+@pytest.mark.parametrize("words", ["--help", "--version", "keys --help", "rows --help"])
+def test_a_closed_pipe_ends_help_quietly(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words.split()],
+            stdout=writer, stderr=subprocess.PIPE, check=False, cwd=REPOSITORY,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 FULL = Path("/dev/full")
 
 
