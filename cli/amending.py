@@ -83,6 +83,12 @@ class Amendment:
         """Return a principal of the charter, or None."""
         return next((p for p in self.charter.principals if p.name == name), None)
 
+    def has_dropped(self, name: str) -> bool:
+        """Tell whether an earlier charter lists a principal that this one does not."""
+        charters = [charter for _, charter in self.writer.state.charters]
+        ever = {each.name for charter in charters for each in charter.principals}
+        return name in ever and self.principal_if_any(name) is None
+
     def freeze(self, **changes: Any) -> Amended:  # noqa: ANN401 - any of the keys
         """Put the charter with `changes` in force; a refusal changes nothing."""
         before, last = self.charter, self.version

@@ -171,7 +171,11 @@ class Commands(TaughtGroup):
     def parse_args(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
         """Remember the words, since a misspelt one keeps options from being read."""
         ctx.meta[_WORDS] = list(args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except BrokenPipeError as error:
+            # Of the help or the version, which are printed here.
+            raise typer.Exit(failure.report_of_system(error, as_json=False)) from None
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401
         """Run a command; say what went wrong in one sentence and exit with its code."""
@@ -192,6 +196,12 @@ class Commands(TaughtGroup):
             if isinstance(error, WriterStoppedError):
                 _tell_growth()
             raise typer.Exit(failure.exit_code(error)) from error
+        except UnicodeEncodeError as error:
+            told = failure.of_no_text(error)
+            if told is None:
+                raise
+            failure.report(told, as_json=ctx.meta.get(AS_JSON, False))
+            raise typer.Exit(failure.exit_code(told)) from error
         except KeyboardInterrupt:
             _tell_growth()
             raise typer.Exit(failure.INTERRUPTED) from None

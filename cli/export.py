@@ -23,6 +23,7 @@ from ledger.keys.signing import SignerKey
 from ledger.log import Reader
 from ledger.store_opening import open_store
 from ledger.suite_table import listed
+from ledger.unseen import whole
 
 if TYPE_CHECKING:
     from ledger.projections.export import Written
@@ -164,6 +165,9 @@ def _versions(then: Moment, named: Sequence[str]) -> list[str]:
 def _require_bundle(target: str, board: str | None) -> None:
     if board is not None:
         msg = "a bundle has all rows of its suites: add --format rows, targetspace or metrics"
+        raise UsageError(msg)
+    if whole(target) != target:
+        msg = f"{target!a} is no UTF-8, as a bundle's folder has to be: name another"
         raise UsageError(msg)
     if target == STDOUT:
         msg = "a bundle is a folder, and - is stdout: name one, or add --format rows, targetspace or metrics"

@@ -18,6 +18,8 @@ from ledger.unseen import json_text
 FALSE, REFUSED, UNCHECKED = 1, 2, 3
 # What a shell reports of a process that a signal ended: 128 and its number.
 INTERRUPTED, PIPE_CLOSED = 130, 141
+# What Python makes of bytes that are no UTF-8, in arguments, variables and file names.
+_BYTES = re.compile("[\udc80-\udcff]")
 _SECRET = re.compile(r"PRIVATE\+KEY\+[^\s'\"]+")
 
 
@@ -51,6 +53,14 @@ def of_system(error: OSError) -> UsageError:
     """Return what the operating system refused, as an error of the command."""
     what = f"{error.filename}: " if error.filename else ""
     return UsageError(f"{what}{error.strerror or error}")
+
+
+def of_no_text(error: UnicodeEncodeError) -> UsageError | None:
+    """Return what was given in bytes that are no text; None for the program's fault."""
+    if not _BYTES.search(error.object):
+        return None
+    msg = f"{error.object!a} is no UTF-8: write it in UTF-8, or take another name"
+    return UsageError(msg)
 
 
 def report_of_system(error: OSError, *, as_json: bool, done: str = "") -> int:

@@ -99,7 +99,11 @@ def parse_person(text: str) -> Person:
     name, _, key = rest.partition(":")
     role = next((each for each in ROLES if each == stated), None)
     if role is None or not name:
-        hint = suggestion(stated, ROLES) or f"the roles are {listed(ROLES)}"
+        hint = (
+            f"a name is missing, as in {role}:{role}"
+            if role is not None
+            else suggestion(stated, ROLES) or f"the roles are {listed(ROLES)}"
+        )
         msg = f"{text} is not ROLE:NAME or ROLE:NAME:VKEY: {hint}"
         raise UsageError(msg)
     if key and parse_verifier(key).name != name:
@@ -174,7 +178,10 @@ def _new_folder(path: Path, log_key: SignerKey) -> Iterator[Folder]:
     """Give a folder that holds the log's key only, and remove it if the rest fails."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     folder = Folder(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if path.exists() and not path.is_dir():
+        msg = f"{path} is a file, and a ledger is a folder: choose another name"
+        raise UsageError(msg)
+    if path.exists() and any(path.iterdir()):
         what = "holds a ledger already" if folder.log.exists() else "is not empty"
         msg = f"{path} {what}: choose another folder"
         raise UsageError(msg)

@@ -10,6 +10,7 @@ from ledger.cli.context import (
     KeyRing,
     find_ledger_if_any,
     keys_folder,
+    read_input,
     reading,
 )
 from ledger.cli.founding import new_key
@@ -18,7 +19,7 @@ from ledger.cli.keys_log import continue_log, rotate_log
 from ledger.cli.options import Json, KeysFolder, LedgerDir
 from ledger.cli.standing import standing
 from ledger.cli.teaching import TaughtCommand, group
-from ledger.keys.keyfile import read_key, write_key
+from ledger.keys.keyfile import key_of, read_key, write_key
 from ledger.keys.signing import VerifierKey
 
 _NO_FILE = "FILE is the path of a key file, such as demo/keys/forecaster.key"
@@ -78,8 +79,10 @@ def new(
 @app.command(cls=TaughtCommand)
 def show(
     file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A key file.", show_default=False),
+        str,
+        typer.Argument(
+            metavar="FILE", help="A key file, or - for stdin.", show_default=False
+        ),
     ],
     *,
     as_json: Json = False,
@@ -89,7 +92,12 @@ def show(
     For example:
       ledger keys show demo/keys/forecaster.key
     """
-    _print_key(read_key(file, _NO_FILE).verifier, file, as_json=as_json)
+    if file == "-":
+        text = read_input(file).decode("utf-8", "replace")
+        signer = key_of(text, "what stdin gives", _NO_FILE)
+    else:
+        signer = read_key(Path(file), _NO_FILE)
+    _print_key(signer.verifier, Path(file), as_json=as_json)
 
 
 @app.command("list", cls=TaughtCommand)

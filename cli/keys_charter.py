@@ -205,12 +205,8 @@ def revoke(
       ledger keys revoke rival --compromised-since 120 --ledger demo
     """
     with amending(ledger, root_key) as amendment:
-        is_listed = amendment.principal_if_any(name) is not None
-        principal = (
-            amendment.principal(name)
-            if is_listed or compromised_since is None
-            else None
-        )
+        was_dropped = amendment.has_dropped(name) and compromised_since is not None
+        principal = None if was_dropped else amendment.principal(name)
         amended = amendment.freeze(
             principals=tuple(
                 each for each in amendment.charter.principals if each.name != name

@@ -19,7 +19,12 @@ def _remember_json(ctx: typer.Context, value: Any) -> Any:  # noqa: ANN401 - a f
 def _ledger_of(ctx: typer.Context, value: str | None) -> str | None:
     """Return what was said after the command, before it, or in the environment."""
     before = ctx.find_root().params.get("ledger")
-    return value or before or os.environ.get(LEDGER_DIR) or None
+    stated = before if value is None else value
+    if stated == "":
+        # An unset variable of the shell, perhaps: no other ledger is meant by that.
+        msg = "it is empty: name the ledger's folder, or leave --ledger out"
+        raise typer.BadParameter(msg)
+    return stated or os.environ.get(LEDGER_DIR) or None
 
 
 Json = Annotated[

@@ -100,12 +100,10 @@ def rows(
       ledger rows --ledger demo --front brier --front auroc
       ledger rows --ledger demo --suite piper-self@v1 --look 10
     """
-    from ledger.projections.explaining import entry_of, explained
+    from ledger.projections.explaining import explained
     from ledger.projections.fronts import columns_of, fronts
 
-    explain = explain and FIGURE_OF.get(explain, explain)
-    if explain is not None:
-        entry_of(explain)
+    explain = _figure(explain, front)
     columns = columns_of([FIGURE_OF.get(each, each) for each in several(front)])
     groups = [*several(by), *([_grouping(part)] if part else ())]
     with reading(ledger) as (folder, reader):
@@ -132,6 +130,20 @@ def rows(
         print_rows(found)
         for each in uncounted:
             render.note(each)
+
+
+def _figure(explain: str | None, front: list[str] | None) -> str | None:
+    """Return the figure that is to be explained, by its own name; refuse what is none."""
+    from ledger.projections.explaining import entry_of
+
+    if explain is None:
+        return None
+    if front:
+        msg = "--front and --explain print different things: give one of the two"
+        raise UsageError(msg)
+    figure = FIGURE_OF.get(explain, explain)
+    entry_of(figure)
+    return figure
 
 
 def _manifests(

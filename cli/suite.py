@@ -131,15 +131,17 @@ def check(
 
 
 def _read(content: bytes, file: str) -> dict[str, object]:
+    called = "what stdin gives" if file == "-" else file
     try:
-        return manifest_from_toml(content.decode("utf-8-sig"), _called(file))
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        msg = f"{file} is not UTF-8 text: a suite is a TOML file"
+        msg = f"{called} is not UTF-8 text: a suite is a TOML file"
         raise RefusedError("suite-not-toml", msg) from None
-
-
-def _called(file: str) -> str:
-    return "what stdin gives" if file == "-" else file
+    if not text.strip():
+        # Each key that a suite has would be a gap.
+        msg = f"{called} is no suite: nothing stands here, and `ledger suite new NAME` prints one to edit"
+        raise RefusedError("suite-incomplete", msg)
+    return manifest_from_toml(text, called)
 
 
 def _beside(file: str) -> Path:

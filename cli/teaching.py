@@ -21,6 +21,13 @@ MISUSE = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[1])
 class TaughtCommand(TyperCommand):
     """A command whose help is its docstring, line by line."""
 
+    def parse_args(self, ctx: Any, args: Any) -> Any:  # noqa: ANN401
+        """Refuse an option that is said twice where only one would be heard."""
+        words = list(args)
+        rest = super().parse_args(ctx, args)
+        require_one_voice(self, ctx, words)
+        return rest
+
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write the docstring below the usage."""
         del ctx
@@ -39,7 +46,7 @@ class TaughtGroup(TyperGroup):
         """Say of a command's option that stands before the command where it belongs."""
         words = list(args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except MISUSE as error:
             option = getattr(error, "option_name", None)
             if option is None:
@@ -53,6 +60,8 @@ class TaughtGroup(TyperGroup):
                 f"`{ctx.command_path} {command} {option}`"
             )
             raise MISUSE(msg, ctx) from error
+        require_one_voice(self, ctx, words)
+        return rest
 
     def having(self, words: Sequence[str], option: str) -> str | None:
         """Return the words of the command that `words` call, if it has such an option."""
@@ -79,6 +88,22 @@ class TaughtGroup(TyperGroup):
                     for name in self.list_commands(ctx)
                 ]
             )
+
+
+def require_one_voice(command: Any, ctx: Any, words: Sequence[str]) -> None:  # noqa: ANN401
+    """Refuse an option of one value that stands twice, and a flag beside its opposite."""
+    if ctx.resilient_parsing:
+        return
+    *_, order = command.make_parser(ctx).parse_args(list(words))
+    for option in (each for each in command.params if order.count(each) > 1):
+        name = max(option.opts, key=len)
+        if not option.multiple and not option.is_flag and not option.count:
+            msg = f"{name} stands twice, and takes one value: leave one out"
+            raise MISUSE(msg, ctx)
+        against = [word for word in option.secondary_opts if word in words]
+        if against and name in words:
+            msg = f"{name} and {against[0]} exclude each other: leave one out"
+            raise MISUSE(msg, ctx)
 
 
 def summary_of(command: Any) -> str:  # noqa: ANN401 - click's own

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from ledger.errors import UsageError
-from ledger.keys.signing import SignerKey, parse_signer
+from ledger.keys.signing import PRIVATE, SignerKey, parse_signer
 
 _OTHERS = 0o077
 _NEW = "`ledger keys new NAME` makes one"
@@ -28,12 +28,12 @@ def write_key(path: Path, signer: SignerKey) -> None:
 def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
     """Return the signer key of a file; refuse one that others can read.
 
-    `remedy` is what the refusal of a missing file says to do.
+    `remedy` is what the refusal of a missing file, or of another file, says to do.
     """
     try:
         mode = path.stat().st_mode
         # A pipe would wait for ever.
-        text = path.read_text("utf-8") if stat.S_ISREG(mode) else ""
+        text = path.read_text("utf-8") if stat.S_ISREG(mode) else None
     except FileNotFoundError:
         msg = f"no key file at {path}: {remedy}"
         raise UsageError(msg) from None
@@ -41,13 +41,28 @@ def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
         reason = getattr(error, "strerror", None) or error
         msg = f"the key file {path} cannot be read: {reason}"
         raise UsageError(msg) from error
-    if stat.S_ISREG(mode) and mode & _OTHERS:
+    if text is None:
+        msg = f"{path} is no file: {remedy}"
+        raise UsageError(msg)
+    signer = key_of(text, str(path), remedy)
+    if mode & _OTHERS:
         msg = (
             f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
         )
         raise UsageError(msg)
+    return signer
+
+
+def key_of(text: str, place: str, remedy: str = _NEW) -> SignerKey:
+    """Return the signer key that a text is; a refusal shows nothing of the text.
+
+    `place` says where it stands, and `remedy` what to do where it is something else.
+    """
+    if PRIVATE not in text:
+        msg = f"{place} holds no private key: {remedy}"
+        raise UsageError(msg)
     if not text.endswith("\n") or "\n" in text[:-1]:
-        msg = f"{path} is not a key file: expected one line and a newline"
+        msg = f"{place} is not a key file: expected one line and a newline"
         raise UsageError(msg)
     return parse_signer(text[:-1])
 

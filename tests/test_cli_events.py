@@ -275,7 +275,8 @@ def test_a_name_that_is_none_is_refused(
     console: Console, words: list[str], code: str, says: str
 ) -> None:
     opened(console)
-    shown = console.here("seal", "--id", "d-1", "-p", "0.8", *words, "--json")
+    named = () if "--id" in words else ("--id", "d-1")
+    shown = console.here("seal", *named, "-p", "0.8", *words, "--json")
     assert refused(shown)[0] == code
     assert says in refused(shown)[1]
 

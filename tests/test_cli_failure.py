@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -113,6 +114,109 @@ def test_an_error_of_the_system_is_a_sentence_too(
     assert (shown.code, shown.stderr) == (2, "error: log.db: Permission denied\n")
 
 
+HALF = "a\udcffb"  # what Python makes of an argument b"a\xffb"
+NO_TEXT: dict[str, tuple[str, ...]] = {
+    "an id that is recorded": (
+        "resolve", "--status", "PENDING", "--id", HALF, "--cutoff", "+1h",
+        "--resolve-by", "+2h", "--acceptance", BAR,
+    ),
+    "an id that is looked up": ("lineage", HALF),
+    "a horizon": ("lineage", "--horizon", HALF),
+    "a bundle's folder": ("export", HALF),
+    "a new ledger": ("init", HALF, "--origin", "example.org/x"),
+    "a ledger": ("status", "--ledger", HALF),
+    "a ledger to write to": ("append", "-", "--ledger", HALF),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", NO_TEXT.values(), ids=NO_TEXT)
+def test_an_argument_that_is_no_utf_8_is_shown_and_changes_nothing(
+    console: Console, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    console.frozen()
+    if words[-2] == "--ledger":
+        shutil.copytree(console.ledger, console.home / HALF)
+    monkeypatch.chdir(console.home)
+    before = {*console.home.iterdir()}
+    where = () if {"init", "--ledger"} & {*words} else ("--ledger", console.ledger)
+    shown = console.run(*words, *where)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert len(shown.stderr.splitlines()) == 1
+    assert r"'a\udcffb" in shown.stderr
+    assert "is no UTF-8" in shown.stderr
+    told = console.run(*words, *where, "--json")
+    assert (told.code, told.stderr) == (2, "")
+    assert told.object["error"]["code"] == "usage"
+    assert "is no UTF-8" in told.object["error"]["message"]
+    assert {*console.home.iterdir()} == before
+    assert console.here("status", "--json").object["entries"] == 2
+
+
+def test_a_file_whose_name_is_no_utf_8_is_read_and_written(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(console.frozen().home)
+    (console.home / "piper-self.toml").rename(HALF)
+    assert console.here("suite", "check", HALF).code == 0
+    assert console.here("export", f"{HALF}.jsonl", "--format", "rows").code == 0
+    assert (console.home / f"{HALF}.jsonl").is_file()
+
+
+def test_text_of_the_program_s_own_that_is_no_utf_8_is_a_fault(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object) -> None:
+        "\ud800".encode()
+
+    monkeypatch.setattr("ledger.cli.status.standing", crash)
+    with pytest.raises(UnicodeEncodeError):
+        console.here("status")
+
+
+TWICE: dict[str, tuple[tuple[str, ...], str]] = {
+    "two values": (("rows", "--suite", "a", "--suite=b"), "--suite stands twice"),
+    "the same value": (("seal", "--id", "a", "--id", "a"), "--id stands twice"),
+    "a number": (("log", "--limit", "1", "--limit", "2"), "--limit stands twice"),
+    "in a group": (
+        ("suite", "new", "x", "--track", "self", "--track", "world"),
+        "--track stands twice",
+    ),
+    "after the command": (("rows", "--ledger", "a", "--ledger", "b"), "--ledger"),
+    "a flag and its opposite": (
+        ("hook", "install", "claude", "--gate", "--record"),
+        "--record and --gate exclude each other",
+    ),
+    "two ways to print": (
+        ("rows", "--front", "brier", "--explain", "brier"),
+        "--front and --explain print different things",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "says"), TWICE.values(), ids=TWICE)
+def test_of_two_words_none_is_dropped_in_silence(
+    console: Console, words: tuple[str, ...], says: str
+) -> None:
+    shown = console.run(*words)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert says in shown.stderr
+    told = console.run(*words, "--json")
+    assert (told.code, told.stderr) == (2, "")
+    assert says in told.object["error"]["message"]
+
+
+def test_what_may_be_repeated_is_heard_each_time(console: Console) -> None:
+    console.frozen()
+    assert console.here("rows", "--by", "slot", "--by", "target").code == 0
+    assert console.here("status", "--json", "--json").object["entries"] == 2
+    assert "Usage" in console.must("rows", "--suite", "a", "--suite", "b", "-h").stdout
+    # What stands behind `--` is another program's.
+    shown = console.here("run", "-p", "0.8", "--", "x", "--suite", "a", "--suite", "b")
+    assert "stands twice" not in shown.stderr
+    shown = console.run("--ledger", "a", "--ledger", "b", "rows")
+    assert "--ledger stands twice, and takes one value" in shown.stderr
+
+
 def test_an_interrupt_ends_quietly(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +314,19 @@ def test_the_environment_and_the_current_folder_name_a_ledger(
     assert "--ledger DIR or LEDGER_DIR" in shown.stderr
 
 
+def test_an_empty_name_of_a_ledger_means_no_other_one(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(console.ledger)
+    for words in (("status", "--ledger", ""), ("--ledger", "", "status")):
+        shown = console.run(*words)
+        assert (shown.code, shown.stdout) == (2, "")
+        assert "name the ledger's folder, or leave --ledger out" in shown.stderr
+        told = console.run(*words, "--json")
+        assert "it is empty" in told.object["error"]["message"]
+    console.must("--ledger", "", "status", "--ledger", console.ledger)
+
+
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", "from ledger.cli.main import main; main()", *words],
@@ -255,6 +372,20 @@ def test_a_closed_pipe_ends_a_command_quietly(console: Console) -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (141, b"")
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "keys --help", "rows --help"])
+def test_a_closed_pipe_ends_help_quietly(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words.split()],
+            stdout=writer, stderr=subprocess.PIPE, check=False, cwd=REPOSITORY,
+        )  # fmt: skip
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 FULL = Path("/dev/full")

@@ -141,7 +141,7 @@ REFUSED = {
     "an origin with a space": (["--origin", "my log"], "my log"),
     "an unknown role": (["--principal", "judge:eve"], "the roles are root"),
     "a misspelt role": (["--principal", "forcaster:eve"], "did you mean forecaster?"),
-    "a role without a name": (["--principal", "issuer"], "ROLE:NAME"),
+    "a role without a name": (["--principal", "issuer"], "as in issuer:issuer"),
     "an empty name": (["--principal", "issuer:"], "ROLE:NAME"),
     "a key under another name": (
         ["--principal", f"issuer:eve:{vkey('ivy')}"],
@@ -207,6 +207,14 @@ def test_a_folder_with_something_in_it_is_left_alone(console: Console) -> None:
     assert [path.name for path in console.ledger.iterdir()] == ["notes.txt"]
 
 
+def test_a_file_in_the_place_of_a_ledger_is_called_a_file(console: Console) -> None:
+    console.ledger.write_text("mine")
+    shown = console.run("init", console.ledger, "--origin", ORIGIN)
+    assert shown.code == 2
+    assert "is a file, and a ledger is a folder" in shown.stderr
+    assert console.ledger.read_text() == "mine"
+
+
 # --- Keys -----------------------------------------------------------------------------
 
 
@@ -251,6 +259,32 @@ def test_a_key_that_others_can_read_is_refused(console: Console) -> None:
     shown = console.run("keys", "show", file)
     assert shown.code == 2
     assert f"chmod 600 {file}" in shown.stderr
+
+
+def test_a_key_is_shown_from_stdin_as_from_its_file(console: Console) -> None:
+    made = console.must("keys", "new", "piper", "--out", console.home)
+    line = (console.home / "piper.key").read_text()
+    assert console.must("keys", "show", "-", stdin=line).stdout == made.stdout
+    told = console.must("keys", "show", "-", "--json", stdin=line).object
+    assert (told["name"], told["file"]) == ("piper", "-")
+
+
+@pytest.mark.parametrize("content", ["", "secret words\n", "secret\nwords\n"])
+def test_a_file_that_is_no_key_is_called_so_and_not_shown(
+    console: Console, content: str
+) -> None:
+    file = console.home / "notes.txt"
+    file.write_text(content)
+    file.chmod(0o644)
+    for shown in (
+        console.run("keys", "show", file),
+        console.run("keys", "show", "-", stdin=content),
+    ):
+        assert (shown.code, shown.stdout) == (2, "")
+        assert "holds no private key: FILE is the path of a key file" in shown.stderr
+        assert "chmod" not in shown.stderr
+        assert "secret" not in shown.stderr
+    assert "/ is no file" in console.run("keys", "show", "/").stderr
 
 
 def test_the_principals_are_listed_with_the_keys_at_hand(console: Console) -> None:

@@ -130,6 +130,19 @@ def test_a_check_reads_stdin(console: Console) -> None:
     assert "not UTF-8" in shown.stderr
 
 
+@pytest.mark.parametrize("command", ["check", "freeze"])
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xef\xbb\xbf"])
+def test_where_nothing_stands_no_gap_is_listed(
+    console: Console, command: str, content: bytes
+) -> None:
+    shown = console.found().here("suite", command, "-", stdin=content)
+    assert (shown.code, shown.stdout) == (2, "")
+    assert shown.stderr == (
+        "refused: suite-incomplete: what stdin gives is no suite: nothing stands here, "
+        "and `ledger suite new NAME` prints one to edit\n"
+    )
+
+
 def test_a_check_of_no_file_says_so(console: Console) -> None:
     shown = console.run("suite", "check", console.home / "none.toml")
     assert shown.code == 2

@@ -70,6 +70,20 @@ def test_a_private_key_in_a_place_of_another_kind_is_not_shown_either(
 
 
 @pytest.mark.parametrize(
+    "text", [LINE, f"{LINE}x\n", f"{LINE}\n\n", f" {LINE}\n", f"{LINE[:-4]}\n"]
+)
+def test_a_damaged_key_is_not_shown(console: Console, text: str) -> None:
+    file = console.home / "damaged.key"
+    file.write_text(text)
+    for shown in (
+        console.run("keys", "show", file),
+        console.run("keys", "show", "-", stdin=text),
+    ):
+        assert shown.code == 2
+        assert SEED[:20] not in said(shown)
+
+
+@pytest.mark.parametrize(
     "text",
     [LINE, LINE.removeprefix("PRIVATE+KEY+"), f" {LINE}\n", f"forecaster:x:{LINE}"],
     ids=["whole", "its marking cut off", "with white space", "inside another text"],
