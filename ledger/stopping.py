@@ -2,9 +2,9 @@
 
 import errno
 
+from ledger.durable import FULL
 from ledger.errors import WriterStoppedError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -15,7 +15,7 @@ def file_failed(error: OSError) -> WriterStoppedError:
             f"{error.filename} cannot be written ({error.strerror}): let this user "
             "write there, then start; `ledger log` tells what is in the log"
         )
-    is_full = error.errno in _FULL
+    is_full = error.errno in FULL
     return WriterStoppedError(
         f"the disk failed ({error}): {_remedy(error.filename, is_full=is_full)}"
     )
