@@ -1,9 +1,15 @@
-"""Why a writer stops, and what to do: it never goes on with a log that it does not know."""
+"""Why a writer stops, and what to do: it never goes on with a log that it does not know.
+
+Also why one could not begin.
+"""
 
 import errno
+from pathlib import Path
+
+import apsw
 
 from ledger.durable import FULL
-from ledger.errors import WriterStoppedError
+from ledger.errors import UsageError, WriterStoppedError
 
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -21,11 +27,32 @@ def file_failed(error: OSError) -> WriterStoppedError:
     )
 
 
-def database_failed(
-    what: str, error: Exception, path: str, *, is_full: bool
-) -> WriterStoppedError:
+def database_failed(what: str, error: apsw.Error, path: str) -> WriterStoppedError:
     """Return what the database stops the writer with; `what` is known of it then."""
-    return WriterStoppedError(f"{what} ({error}): {_remedy(path, is_full=is_full)}")
+    return WriterStoppedError(
+        f"{what} ({error}): {_remedy(path, is_full=is_full(error))}"
+    )
+
+
+def not_set_up(path: Path, error: Exception) -> UsageError:
+    """Return what is said of a database that could not be made, or made ready to write."""
+    then = "let this user write there"
+    if is_full(error):
+        then = f"free space on the disk of {path}"
+    return UsageError(f"{path} cannot be set up ({error}): {then}, then try again")
+
+
+def is_full(error: Exception) -> bool:
+    """Tell whether SQLite found no room on the disk.
+
+    Of the memory that the users of a write-ahead log share, a file beside it, it says
+    that as an error of the disk.
+    """
+    return isinstance(error, apsw.FullError) or (
+        isinstance(error, apsw.IOError)
+        # Its stubs leave this attribute out.
+        and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+    )
 
 
 def lock_lost() -> WriterStoppedError:

@@ -82,6 +82,7 @@ UPPER_ROOMS = ("ledger.projections", "ledger.daemon", "ledger.cli")
 # What is in neither this table nor the standard library is no dependency of ours.
 HOMES: dict[str, tuple[str, ...]] = {
     "apsw": (
+        "ledger.stopping",
         "ledger.store",
         "ledger.store_opening",
         "ledger.index",

@@ -60,6 +60,63 @@ def test_a_founding_without_room_for_its_first_key_leaves_nothing_behind(
     console.must(*words)
 
 
+@pytest.mark.parametrize("kibibytes", [*range(4, 220, 8), 32, 64, 128, 160])
+def test_a_founding_that_runs_out_of_room_says_so_and_leaves_nothing_behind(
+    console: Console, kibibytes: int
+) -> None:
+    with small_disk(f"{kibibytes}k") as disk:
+        ledger = on(disk, console).ledger
+        shown = console.run("init", ledger, "--origin", "example.org/full")
+        assert shown.code == 2
+        [line] = shown.stderr.splitlines()
+        assert f"free space on the disk of {ledger}/" in line
+        assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("gone", ["index.db", "log.db-shm"])
+def test_a_writer_without_room_to_begin_calls_nothing_damaged(
+    disk: Path, console: Console, gone: str
+) -> None:
+    ledger = on(disk, console).found().ledger
+    (ledger / gone).unlink(missing_ok=True)
+    ballast = fill(disk)
+    suite = console.must("suite", "new", "late", "--track", "self").stdout
+    shown = console.here("suite", "freeze", "-", stdin=suite)
+    assert shown.code == 2
+    [line] = shown.stderr.splitlines()
+    assert f"free space on the disk of {ledger}/" in line
+    ballast.unlink()
+    assert console.here("suite", "freeze", "-", stdin=suite).code == 0
+
+
+def test_a_log_that_no_room_is_left_to_read_is_not_called_false(
+    disk: Path, console: Console
+) -> None:
+    ledger = on(disk, console).found().ledger
+    fill(disk)
+    for ending in ("-shm", "-wal"):
+        ledger.joinpath(f"log.db{ending}").unlink(missing_ok=True)
+    fill(disk)
+    for words in (["status"], ["verify"]):
+        shown = console.here(*words)
+        assert shown.code == 3
+        assert "free space on the disk of" in shown.stdout + shown.stderr
+
+
+def test_a_bundle_whose_checkpoint_cannot_be_kept_does_not_appear(
+    disk: Path, tmp_path: Path, console: Console
+) -> None:
+    on(disk, console).found().frozen()
+    # A reader leaves the files behind that the next one needs.
+    console.here("status")
+    fill(disk)
+    shown = console.here("export", tmp_path / "bundle")
+    assert shown.code == 1
+    [line] = shown.stderr.splitlines()
+    assert f"free space on the disk of {console.ledger / 'log.db'}" in line
+    assert not (tmp_path / "bundle").exists()
+
+
 @pytest.mark.parametrize("form", ["bundle", "rows"])
 def test_an_export_without_room_names_what_could_not_be_written(
     disk: Path, console: Console, form: str
