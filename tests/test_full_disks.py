@@ -1,4 +1,7 @@
-"""What a command says on a full disk, and that it leaves nothing half done there."""
+"""What a command says on a full disk, and that it leaves nothing half done there.
+
+And what it reads on one that cannot be written.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from ledger.projections.payloads import Payload
+from ledger.projections.stored import StoredPayloads
 from tests.console import Console
-from tests.small_disk import fill, small_disk
+from tests.small_disk import fill, remount, small_disk
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root makes a small disk to fill"
@@ -128,3 +133,41 @@ def test_an_export_without_room_names_what_could_not_be_written(
     assert shown.code == 2
     assert shown.stderr == f"error: {target}: No space left on device{remedy(target)}"
     assert list(disk.iterdir()) == [ballast]
+
+
+READ = (["rows"], ["open"], ["lineage"], ["compare", "native", "R1"])
+
+
+@pytest.mark.parametrize("caught_up", [None, "open", "rows"])
+def test_tables_that_cannot_be_written_are_caught_up_in_memory(
+    disk: Path,
+    console: Console,
+    monkeypatch: pytest.MonkeyPatch,
+    caught_up: str | None,
+) -> None:
+    """Also where they are at the log's head, and only their rows are from before."""
+    on(disk, console).found().frozen()
+    assert console.here("rows").code == 0
+    console.frozen("other-self")
+    if caught_up is not None:
+        assert console.here(caught_up).code == 0
+    began: list[int] = []
+    read = StoredPayloads.payloads
+
+    def noted(log: StoredPayloads, start: int, stop: int) -> Iterator[Payload]:
+        began.append(start)
+        return read(log, start, stop)
+
+    monkeypatch.setattr(StoredPayloads, "payloads", noted)
+    tables = console.ledger / "projections.db"
+    stood = tables.read_bytes()
+    remount(disk, "ro")
+    shown = [console.here(*words, "--json") for words in READ]
+    remount(disk, "rw")
+    # What the tables have is not read again.
+    assert set(began) == (set() if caught_up else {2})
+    assert tables.read_bytes() == stood
+    for words, told in zip(READ, shown, strict=True):
+        assert told == console.here(*words, "--json")
+    assert [each.code for each in shown[:3]] == [0, 0, 0]
+    assert len(shown[0].object) > 1
