@@ -89,7 +89,9 @@ def test_a_full_disk_of_the_mark_alone_is_named_and_room_is_asked_for(
         with pytest.raises(WriterStoppedError) as stopped:
             writer.append(list(shop.history(1)))
     place = mark_path(disk, str(shop.ledger))
-    assert str(stopped.value).endswith(f"free space on the disk of {place}, then start")
+    remedy = f"free space on the disk of {place}, then"
+    assert str(stopped.value).endswith(f"{remedy} try again")
+    assert stopped.value.of_daemon.endswith(f"{remedy} start")
 
 
 def test_a_full_disk_of_the_clock_s_file_is_named(disk: Path) -> None:

@@ -75,6 +75,7 @@ def test_a_founding_that_runs_out_of_room_says_so_and_leaves_nothing_behind(
         assert shown.code == 2
         [line] = shown.stderr.splitlines()
         assert f"free space on the disk of {ledger}/" in line
+        assert line.endswith(", then try again")
         assert list(disk.iterdir()) == []
 
 
