@@ -10,6 +10,7 @@ from ledger.cli import render
 from ledger.cli.context import reading
 from ledger.cli.past import moment, report_at
 from ledger.cli.standing import Standing
+from ledger.durable import write_new
 from ledger.errors import UsageError
 from ledger.suite_table import listed
 from ledger.unseen import json_text
@@ -140,17 +141,10 @@ def _write(target: str, text: bytes) -> None:
         sys.stdout.write(text.decode())
         return
     try:
-        file = Path(target).open("xb")  # noqa: SIM115 - removed where it is not whole
+        write_new(Path(target), text, 0o666)
     except FileExistsError:
         msg = f"{target} exists: nothing is written over, choose another name"
         raise UsageError(msg) from None
     except FileNotFoundError:
         msg = f"{Path(target).parent} is no folder: make it before the file in it"
         raise UsageError(msg) from None
-    try:
-        with file:
-            file.write(text)
-    except BaseException:
-        # Half of it would pass for all, and keep the next try from its name.
-        Path(target).unlink()
-        raise

@@ -5,6 +5,7 @@ import re
 import sys
 
 from ledger.cli import render
+from ledger.durable import FULL
 from ledger.errors import (
     CorruptLogError,
     LedgerError,
@@ -52,7 +53,10 @@ def code(error: LedgerError) -> str:
 def of_system(error: OSError) -> UsageError:
     """Return what the operating system refused, as an error of the command."""
     what = f"{error.filename}: " if error.filename else ""
-    return UsageError(f"{what}{error.strerror or error}")
+    then = ""
+    if error.filename and error.errno in FULL:
+        then = f": free space on the disk of {error.filename}, then try again"
+    return UsageError(f"{what}{error.strerror or error}{then}")
 
 
 def of_no_text(error: UnicodeEncodeError) -> UsageError | None:

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -185,18 +185,21 @@ def _new_folder(path: Path, log_key: SignerKey) -> Iterator[Folder]:
         what = "holds a ledger already" if folder.log.exists() else "is not empty"
         msg = f"{path} {what}: choose another folder"
         raise UsageError(msg)
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.chmod(0o700)
-    # Whoever writes this file owns the folder: it is never overwritten. What another
-    # process makes here meanwhile is not ours to remove.
-    write_key(folder.log_key, log_key)
+    is_ours = False
     try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+        # Whoever writes this file owns the folder: it is never overwritten.
+        write_key(folder.log_key, log_key)
+        is_ours = True
         yield folder
     except BaseException:
-        for inside in path.iterdir():
+        for inside in path.iterdir() if is_ours else ():
             shutil.rmtree(inside) if inside.is_dir() else inside.unlink()
-        for made in missing:
-            made.rmdir()
+        # What another process makes here meanwhile is not ours to remove.
+        with suppress(OSError):
+            for made in missing:
+                made.rmdir()
         raise
 
 

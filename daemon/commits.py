@@ -366,9 +366,9 @@ class Committer:
     def _stop(self, group: list[tuple[Job, Reply]], error: Exception) -> None:
         """Answer what waits, now and later, that the writer is dead."""
         is_known = isinstance(error, LedgerError)
-        reason = str(error) if is_known else traceback.format_exc()
-        said = str(error) if isinstance(error, WriterStoppedError) else "the log failed"
-        msg = f"{said}: it is not known whether this was written, ask the log"
+        said = error.of_daemon if isinstance(error, WriterStoppedError) else ""
+        reason = said or (str(error) if is_known else traceback.format_exc())
+        msg = f"{said or 'the log failed'}: it is not known whether this was written, ask the log"
         fault = FaultError(STOPPED, msg, "stopped")
         self._deliver(partial(self._end, group, fault, reason))
 

@@ -1,9 +1,9 @@
 """Key files: one signer key and a newline, readable by their owner only."""
 
-import os
 import stat
 from pathlib import Path
 
+from ledger.durable import write_new
 from ledger.errors import UsageError
 from ledger.keys.signing import PRIVATE, SignerKey, parse_signer
 
@@ -12,17 +12,13 @@ _NEW = "`ledger keys new NAME` makes one"
 
 
 def write_key(path: Path, signer: SignerKey) -> None:
-    """Write `signer` to a new file (mode 0600); an existing one is refused."""
+    """Write `signer` to a new file (mode 0600), all or nothing; refuse one there is."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(path, f"{signer.line()}\n".encode(), 0o600)
     except FileExistsError:
         msg = f"{path} exists: a key is never overwritten, choose another name"
         raise UsageError(msg) from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(signer.line() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_key(path: Path, remedy: str = _NEW) -> SignerKey:

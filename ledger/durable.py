@@ -33,6 +33,8 @@ _NETWORK = frozenset(
 )
 SMALL = 1_048_576
 _OTHERS = 0o077
+# What the system says where a disk, or a user's share of it, has no room left.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 # Where Linux says what is mounted where; other systems have no such file.
 MOUNTS = Path("/proc/self/mounts")
 
@@ -57,6 +59,24 @@ def write_durably(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
         sync_folder(path.parent)
+
+
+def write_new(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that is not there yet: where that fails, it is still not there.
+
+    Raises `FileExistsError` where it is, and that one stays as it is.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    handle = os.open(path, flags, mode)
+    try:
+        with naming(path), os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        # Half of it would pass for all, and keep the next try from its name.
+        path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

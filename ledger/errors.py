@@ -53,7 +53,14 @@ class HeldError(UsageError):
 
 
 class WriterStoppedError(LedgerError):
-    """An append may or may not have reached the disk; only a restart can tell."""
+    """An append may or may not have reached the disk; only a restart can tell.
+
+    `of_daemon` says the same where it is a daemon that has to be started again.
+    """
+
+    def __init__(self, message: str, *, of_daemon: str | None = None) -> None:
+        super().__init__(message)
+        self.of_daemon = of_daemon or message
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

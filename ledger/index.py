@@ -16,8 +16,9 @@ import apsw
 import msgspec
 
 from ledger.durable import make_private, remove_database, require_disposable
-from ledger.errors import CorruptLogError, WriterStoppedError
+from ledger.errors import CorruptLogError
 from ledger.merkle import Tree
+from ledger.stopping import database_failed, is_full, not_set_up
 from ledger.unit import Unit
 
 _NOTES = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def open_index(path: Path, tree: Tree, root_at: Callable[[int], bytes]) -> "Inde
 
     `root_at` gives the root that the log had at a smaller size. A file that is
     damaged, of another format or of another log is replaced by an empty one: a
-    replay makes it again.
+    replay makes it again. Raises `UsageError` as `new_index` does.
     """
     try:
         index = Index(path)
@@ -53,9 +54,22 @@ def open_index(path: Path, tree: Tree, root_at: Callable[[int], bytes]) -> "Inde
             return index
         index.close()
     except _UNREADABLE as error:
+        if is_full(error):
+            raise not_set_up(path, error) from error
         _NOTES.warning("the index %s is damaged (%s): it is made again", path, error)
+    return new_index(path)
+
+
+def new_index(path: Path) -> "Index":
+    """Return an empty index in the place of what is there.
+
+    Raises `UsageError` where it cannot be written.
+    """
     remove_database(path)
-    return Index(path)
+    try:
+        return Index(path)
+    except apsw.Error as error:
+        raise not_set_up(path, error) from error
 
 
 def _is_of(
@@ -295,11 +309,8 @@ class Index:
             self._database.execute("COMMIT")
         except apsw.Error as error:
             # The log may have more by now: what it has is found again by a replay.
-            path, remedy = self._database.filename, "restart"
-            if isinstance(error, apsw.FullError):
-                remedy = f"free space on the disk of {path}, then start"
-            msg = f"{path} cannot be written ({error}): {remedy}"
-            raise WriterStoppedError(msg) from error
+            path = self._database.filename or "temporary files"
+            raise database_failed(f"{path} cannot be written", error, path) from error
         self._stored = self._stored or bool(self._touched)
         self._forget_changes()
         if len(self._units) > CACHED_MAX:

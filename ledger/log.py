@@ -14,11 +14,11 @@ from ledger.clock import Clock, monotonic_seconds
 from ledger.clock_watch import ClockWatch, Steady
 from ledger.durable import is_locked, lock, remove_database, require_local
 from ledger.entry import Recorded
-from ledger.errors import CorruptLogError, RefusedError, UsageError
+from ledger.errors import CorruptLogError, RefusedError, UsageError, WriterStoppedError
 from ledger.events import SuiteFrozen
 from ledger.folder import Folder, Settings
 from ledger.ids import sha256_hex
-from ledger.index import Index, open_index
+from ledger.index import Index, new_index, open_index
 from ledger.keys.signing import SignerKey, VerifierKey, parse_verifier
 from ledger.merkle import Tree, root_of
 from ledger.replay import StoredEvents, replay
@@ -46,7 +46,7 @@ def create(
     """Make a ledger whose entry 0 is `charter`; return the receipt.
 
     The folder may hold keys and nothing else. Raises `UsageError` where a log
-    exists, `RefusedError` where the charter is unfit.
+    exists or none can be written, `RefusedError` where the charter is unfit.
     """
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_local(folder.path)
@@ -64,11 +64,14 @@ def create(
             # Before the commit: a log without its name could not be opened again.
             folder.write_settings(log_key.name, sha256_hex(charter.payload))
             receipt = writer.commit()[0]
-    except BaseException:
+    except BaseException as error:
         # A log without entry 0 is no log: what was refused leaves nothing behind.
         remove_database(folder.index)
         remove_database(folder.log)
         folder.settings_file.unlink(missing_ok=True)
+        if isinstance(error, WriterStoppedError):
+            # Whatever reached the disk is gone by now: nothing is unknown of it.
+            raise UsageError(f"no ledger was made: {error}") from error
         raise
     path = mark_path(state_home, receipt.event_id)
     HighWaterMark(path, monotonic_seconds).raise_to(receipt.checkpoint)
@@ -167,8 +170,7 @@ def _writer(
                 raise
             # As text, which holds no reading of the log open.
             _NOTES.warning(_CONTRADICTS, folder.index, str(error))
-        remove_database(folder.index)
-        return opened(Index(folder.index))
+        return opened(new_index(folder.index))
 
 
 def _require_founded(state: State, settings: Settings) -> None:

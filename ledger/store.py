@@ -16,11 +16,12 @@ import msgspec
 from ledger.durable import HeldFile
 from ledger.errors import (
     CorruptLogError,
+    UncheckableError,
     UsageError,
     WriterStoppedError,
     missing_entry,
 )
-from ledger.stopping import database_failed
+from ledger.stopping import database_failed, is_full
 
 FORMAT = "1"
 CHECKPOINT_EVERY = 1_024
@@ -257,13 +258,24 @@ class Store:
             "REPLACE INTO head VALUES (1, ?, ?, ?)",
             (head.size, b"".join(head.edge), head.note),
         )
-        for size, note in kept:
-            self.keep_checkpoint(size, note)
+        self._keep(kept)
 
     def keep_checkpoint(self, size: int, note: str) -> None:
-        """Store a checkpoint for ever: one that left the machine or was witnessed."""
-        self._database.execute(
-            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)", (size, note)
+        """Store a checkpoint for ever: one that left the machine or was witnessed.
+
+        Raises `WriterStoppedError` where the disk fails.
+        """
+        self.begin()
+        try:
+            self._keep([(size, note)])
+            self._database.execute("COMMIT")
+        except apsw.Error as error:
+            what = f"the checkpoint of size {size} could not be kept"
+            raise self._stopped(what, error) from error
+
+    def _keep(self, checkpoints: Sequence[tuple[int, str]]) -> None:
+        self._database.executemany(
+            "INSERT OR IGNORE INTO checkpoints VALUES (?, ?)", checkpoints
         )
 
     def write_meta(self, values: dict[str, str]) -> None:
@@ -300,8 +312,7 @@ class Store:
             raise self._stopped(what, error) from error
 
     def _stopped(self, what: str, error: apsw.Error) -> WriterStoppedError:
-        is_full = isinstance(error, apsw.FullError)
-        return database_failed(what, error, self._database.filename, is_full=is_full)
+        return database_failed(what, error, self._database.filename)
 
     def ask(
         self, query: str, values: Sequence[int | bytes] = ()
@@ -316,9 +327,15 @@ class Store:
 
 @contextmanager
 def legible() -> Iterator[None]:
-    """Raise `CorruptLogError` where SQLite cannot read what the block asks it for."""
+    """Raise `CorruptLogError` where SQLite cannot read what the block asks it for.
+
+    Without room for the files beside it that says nothing of the log.
+    """
     try:
         yield
     except (apsw.Error, UnicodeDecodeError) as error:
+        if is_full(error):
+            msg = f"log.db cannot be read now ({error}): free space on its disk"
+            raise UncheckableError(msg) from error
         msg = f"log.db cannot be read: {error}"
         raise CorruptLogError(msg) from error

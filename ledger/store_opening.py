@@ -14,6 +14,7 @@ import apsw
 from ledger.durable import make_private, sync_folder
 from ledger.errors import CorruptLogError, UncheckableError, WriterStoppedError
 from ledger.schema import SCHEMA
+from ledger.stopping import is_full, not_set_up
 from ledger.store import FORMAT, Store, legible
 
 # What SQLite must answer to a writer: the file's own mode, and the connection's.
@@ -46,15 +47,22 @@ def settings_of(path: Path) -> dict[str, object]:
 
 
 def create_store(path: Path) -> Store:
-    """Make a new `log.db`; its folder is on disk when this returns."""
+    """Make a new `log.db`; its folder is on disk when this returns.
+
+    Raises `UsageError` where that cannot be written.
+    """
     make_private(path)
-    database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    _set_up_writer(database)
-    with database:
-        for statement in SCHEMA:
+    try:
+        database = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        _set_up_writer(database)
+        store = Store(database)
+        # Whoever could not make it removes the file, so that nothing is rolled back.
+        for statement in ("BEGIN", *SCHEMA):
             database.execute(statement)
-    store = Store(database)
-    store.write_meta({"format": FORMAT})
+        store.write_meta({"format": FORMAT})
+        database.execute("COMMIT")
+    except apsw.Error as error:
+        raise not_set_up(path, error) from error
     sync_folder(path.parent)
     return store
 
@@ -63,7 +71,8 @@ def open_store(path: Path, *, read_only: bool) -> Store:
     """Open an existing `log.db`.
 
     Raises `UncheckableError` for a missing file or an unknown format version, and
-    `CorruptLogError` for a file that is no log.
+    `CorruptLogError` for a file that is no log. Where there is no room for the files
+    beside it, a writer gets a `UsageError`, and a reader an `UncheckableError`.
     """
     if not path.is_file():
         is_ledger = path.with_name("ledger.toml").exists()
@@ -88,6 +97,9 @@ def open_store(path: Path, *, read_only: bool) -> Store:
         msg = f"{path} cannot be opened here ({error}): copy the folder and try there"
         raise UncheckableError(msg) from error
     except (apsw.Error, UnicodeDecodeError) as error:
+        if is_full(error):
+            refused = not_set_up(path, error)
+            raise (UncheckableError(refused) if read_only else refused) from error
         msg = f"{path} is not a readable log ({error})"
         raise CorruptLogError(msg) from error
     if found != FORMAT:

@@ -18,7 +18,7 @@ from ledger.canonical import encode
 from ledger.charters import Charters
 from ledger.checkpoint import parse_checkpoint, split_note
 from ledger.checkpoint_past import LogKey, past_checkpoint
-from ledger.durable import sync_folder
+from ledger.durable import naming, sync_folder
 from ledger.errors import CorruptLogError, UsageError
 from ledger.ids import sha256_hex
 from ledger.projections.bundle import (
@@ -36,7 +36,7 @@ from ledger.projections.bundle import (
 )
 from ledger.projections.bundle_content import Content, compute
 from ledger.projections.bundle_signatures import Signer, require_signers, sign
-from ledger.projections.export_tables import rows_frame, write_parquet
+from ledger.projections.export_tables import parquet_bytes, rows_frame
 from ledger.projections.flat_rows import csv_bytes, flat
 from ledger.projections.fold import Progress
 from ledger.projections.stored import StoredPayloads
@@ -170,11 +170,8 @@ def write_tables(folder: Path, content: Content) -> None:
     rows = [flat(row) for row in content.rows]
     _write(folder / ROWS, b"".join(encode(row) + b"\n" for row in content.rows))
     _write(folder / ROWS_CSV, csv_bytes(rows))
-    write_parquet(rows_frame(rows), folder / ROWS_PARQUET)
-    write_parquet(content.forecasts, folder / FORECASTS)
-    for name in (ROWS_PARQUET, FORECASTS):
-        with (folder / name).open("rb") as file:
-            os.fsync(file.fileno())
+    _write(folder / ROWS_PARQUET, parquet_bytes(rows_frame(rows)))
+    _write(folder / FORECASTS, parquet_bytes(content.forecasts))
 
 
 def file_hash(path: Path) -> str:
@@ -229,16 +226,17 @@ def _write(path: Path, content: bytes) -> None:
 def _appearing(target: Path) -> Iterator[Path]:
     """Give a new folder beside `target` that takes its name once all is written."""
     partial = target.with_name(f".{target.name}.{os.getpid()}")
-    partial.mkdir()
-    try:
-        yield partial
-        for folder in (partial, partial / BLOBS):
-            if folder.is_dir():
-                sync_folder(folder)
-        # Somebody else may have taken the name meanwhile.
-        require_free(target)
-        partial.rename(target)
-    except BaseException:
-        rmtree(partial)
-        raise
-    sync_folder(target.parent)
+    with naming(target):
+        partial.mkdir()
+        try:
+            yield partial
+            for folder in (partial, partial / BLOBS):
+                if folder.is_dir():
+                    sync_folder(folder)
+            # Somebody else may have taken the name meanwhile.
+            require_free(target)
+            partial.rename(target)
+        except BaseException:
+            rmtree(partial)
+            raise
+        sync_folder(target.parent)

@@ -5,6 +5,7 @@ text stays text, instants are whole microseconds.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -125,9 +126,14 @@ def _series(
     ).to_series()
 
 
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Write a table as Parquet."""
-    frame.write_parquet(path, compression="zstd", statistics=True)
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Return a table as Parquet.
+
+    In memory: where polars writes a file, a full disk is an error of its own.
+    """
+    made = BytesIO()
+    frame.write_parquet(made, compression="zstd", statistics=True)
+    return made.getvalue()
 
 
 def difference(path: Path, expected: pl.DataFrame, by: Sequence[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ since a dictionary for every row would cost more than judging it.
 
 # ruff: noqa: S608 - every name in these statements is one of our own tables or columns
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import sha256
@@ -75,6 +76,21 @@ class Tables:
     def close(self) -> None:
         """Close the file."""
         self.connection.close()
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether they can only be read: the file, or the folder of its journal."""
+        name = self.connection.filename
+        return self.connection.readonly("main") or (
+            name != "" and not os.access(Path(name).parent, os.W_OK)
+        )
+
+    def in_memory(self) -> "Tables":
+        """Return a copy that can be written."""
+        copy = Tables()
+        with copy.connection.backup("main", self.connection, "main") as pages:
+            pages.step()
+        return copy
 
     @contextmanager
     def at_once(self) -> Iterator[None]:

@@ -60,11 +60,14 @@ def open_report(
     """Give the rows of a ledger, its tables caught up with what the store has.
 
     With `size` they are the rows of the log's first `size` entries. Where
-    `projections.db` cannot be written, the tables are made in memory. Raises
-    `UncheckableError` where it is damaged.
+    `projections.db` cannot be written, the tables are made in memory, from what it has.
+    Raises `UncheckableError` where it is damaged.
     """
     with open_tables(folder, store, progress, size=size) as (tables, frozen):
-        yield Report(tables, frozen, folder.blobs.get)
+        # Tables at the log's head may have rows from before: those are written too.
+        kept = tables.in_memory() if tables.is_barred else tables
+        with closing(kept):
+            yield Report(kept, frozen, folder.blobs.get)
 
 
 @contextmanager
@@ -79,9 +82,10 @@ def open_tables(
 
     Those of a `size` are made in memory: `projections.db` is neither read nor written.
     """
+    log = StoredPayloads(store, size)
     try:
-        with closing(_open_tables(folder) if size is None else Tables()) as tables:
-            fold = Fold(tables, StoredPayloads(store, size))
+        with closing(_open_tables(folder, log) if size is None else Tables()) as tables:
+            fold = Fold(tables, log)
             fold.catch_up(progress)
             yield tables, fold.frozen
     except apsw.FullError as error:
@@ -90,13 +94,24 @@ def open_tables(
     except (apsw.BusyError, apsw.LockedError) as error:
         msg = f"{folder.projections} is in use by another program: try again later"
         raise UncheckableError(msg) from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
+        msg = f"{folder.projections} cannot be written here ({error}): copy the folder and try there"
+        raise UncheckableError(msg) from error
     except (apsw.Error, UnicodeDecodeError) as error:
         msg = f"{folder.projections} is damaged ({error}): delete it, it is made again"
         raise UncheckableError(msg) from error
 
 
-def _open_tables(folder: Folder) -> Tables:
+def _open_tables(folder: Folder, log: StoredPayloads) -> Tables:
+    """Return the stored tables, or some in memory where what they lack cannot be written.
+
+    Only what they lack is read of the log then.
+    """
     try:
-        return Tables(folder.projections)
+        stored = Tables(folder.projections)
+        if not stored.is_barred or stored.position()[0] == log.size():
+            return stored
+        with closing(stored):
+            return stored.in_memory()
     except (apsw.CantOpenError, apsw.ReadOnlyError):
         return Tables()

@@ -272,7 +272,7 @@ def test_a_mark_that_may_not_be_written_is_named_and_no_disk_is_blamed(
     shown = console.here("suite", "freeze", "-", stdin=text)
     assert shown.code == 1
     assert "state/head cannot be written (Permission denied)" in shown.stderr
-    assert "let this user write there, then start" in shown.stderr
+    assert "let this user write there, then try again; `ledger log`" in shown.stderr
 
 
 def test_a_second_writer_is_told_that_there_is_one(console: Console) -> None:

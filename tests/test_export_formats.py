@@ -1,6 +1,7 @@
 """Rows in others' formats: TargetSpace's leaderboard and Piper's metric paths."""
 
 import json
+import os
 import resource
 from collections.abc import Callable
 from decimal import Decimal
@@ -446,15 +447,15 @@ def test_a_file_that_could_not_be_written_to_its_end_is_taken_away(
     """Half of it would pass for all of it, and keep the next try from its name."""
     target = tmp_path / "rows.jsonl"
     whole = console.here("export", "-", "--format", "rows").stdout
-    opened = Path.open
+    opened = os.open
 
-    def full(path: Path, mode: str = "r", **more: Any) -> Any:
+    def full(path: Any, *how: int, **more: Any) -> int:
         if path == target:
             resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) // 2, limits[1]))
-        return opened(path, mode, **more)
+        return opened(path, *how, **more)
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(os, "open", full)
     try:
         shown = console.here("export", target, "--format", "rows")
     finally:

@@ -1,8 +1,6 @@
 """A disk that fills up, and one that turns read-only: what is said, and what is kept."""
 
 import os
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,29 +15,18 @@ from ledger.clock_watch import ClockWatch
 from ledger.daemon.protocol import BUSY, STOPPED
 from ledger.errors import WriterStoppedError
 from tests.served import SECONDS, Served, Talk, wire
+from tests.small_disk import fill, remount, small_disk
 from tests.workshop import Workshop
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0, reason="only root makes a small disk to fill"
 )
-SIZE = "4m"
 
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """Give an empty disk of a few mebibytes, or skip where none may be mounted."""
-    # A socket's path is short, which a test's own folder is not.
-    place = Path(tempfile.mkdtemp(prefix="sl-"))
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "tmpfs", str(place)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if made.returncode != 0:
-        place.rmdir()
-        pytest.skip(f"nothing may be mounted here: {made.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-    place.rmdir()
+    with small_disk("4m") as place:
+        yield place
 
 
 @pytest.fixture
@@ -48,23 +35,6 @@ def ledger(disk: Path) -> Iterator[Served]:
     yield found
     if found.process is not None and found.process.poll() is None:
         found.kill()
-
-
-def remount(disk: Path, mode: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{mode}", str(disk)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Leave no room on a disk."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file:
-        for size in (65_536, 4_096):
-            try:
-                while True:
-                    file.write(b"\0" * size)
-            except OSError:
-                continue
-    return ballast
 
 
 def until_stopped(ledger: Served, talk: Talk) -> list[str]:
@@ -119,7 +89,9 @@ def test_a_full_disk_of_the_mark_alone_is_named_and_room_is_asked_for(
         with pytest.raises(WriterStoppedError) as stopped:
             writer.append(list(shop.history(1)))
     place = mark_path(disk, str(shop.ledger))
-    assert str(stopped.value).endswith(f"free space on the disk of {place}, then start")
+    remedy = f"free space on the disk of {place}, then"
+    assert str(stopped.value).endswith(f"{remedy} try again")
+    assert stopped.value.of_daemon.endswith(f"{remedy} start")
 
 
 def test_a_full_disk_of_the_clock_s_file_is_named(disk: Path) -> None:
