@@ -1,5 +1,6 @@
 """A disk that is small enough to be filled."""
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -7,6 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+NEEDS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root makes a small disk to fill"
+)
 
 
 @contextmanager

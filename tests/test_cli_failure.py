@@ -391,6 +391,19 @@ def test_a_closed_pipe_ends_help_quietly(words: str) -> None:
 FULL = Path("/dev/full")
 
 
+def into_full(
+    console: Console, *words: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in the console's ledger; what it prints is taken by nobody."""
+    with FULL.open("w") as full:
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words],
+            input="{}\n", stdout=full, stderr=subprocess.PIPE, check=False, text=True,
+            cwd=REPOSITORY,
+            env={**os.environ, "LEDGER_DIR": str(console.ledger), **environment},
+        )  # fmt: skip
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
 @pytest.mark.parametrize("is_buffered", [True, False])
 @pytest.mark.parametrize(
@@ -411,17 +424,7 @@ FULL = Path("/dev/full")
 def test_an_output_that_is_full_is_one_sentence(
     console: Console, words: list[str], *, is_buffered: bool
 ) -> None:
-    with FULL.open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *words],
-            input="{}\n", stdout=full, stderr=subprocess.PIPE, check=False, text=True,
-            cwd=REPOSITORY,
-            env={
-                **os.environ,
-                "LEDGER_DIR": str(console.ledger),
-                "PYTHONUNBUFFERED": "" if is_buffered else "1",
-            },
-        )  # fmt: skip
+    done = into_full(console, *words, PYTHONUNBUFFERED="" if is_buffered else "1")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     if not {"--help", "--version", "none"} & {*words}:
@@ -445,12 +448,7 @@ def test_who_gets_no_receipt_is_told_that_it_was_written(
     words = ["suite", "freeze", str(suite_file(console)), *more]
     said = []
     for _ in range(2):
-        with FULL.open("w") as full:
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, *words, "--ledger", console.ledger],
-                stdout=full, stderr=subprocess.PIPE, check=False, text=True,
-                cwd=REPOSITORY, env={**os.environ, "XDG_STATE_HOME": str(console.home)},
-            )  # fmt: skip
+        done = into_full(console, *words, XDG_STATE_HOME=str(console.home))
         said.append((done.returncode, GREW.format(console.ledger) in done.stderr))
     # The second time it is frozen already: nothing is written.
     assert said == [(1, True), (2, False)]

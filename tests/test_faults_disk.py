@@ -15,12 +15,10 @@ from ledger.clock_watch import ClockWatch
 from ledger.daemon.protocol import BUSY, STOPPED
 from ledger.errors import WriterStoppedError
 from tests.served import SECONDS, Served, Talk, wire
-from tests.small_disk import fill, remount, small_disk
+from tests.small_disk import NEEDS_ROOT, fill, remount, small_disk
 from tests.workshop import Workshop
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root makes a small disk to fill"
-)
+pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture

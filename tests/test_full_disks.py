@@ -3,7 +3,6 @@
 And what it reads on one that cannot be written.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +11,9 @@ import pytest
 from ledger.projections.payloads import Payload
 from ledger.projections.stored import StoredPayloads
 from tests.console import Console
-from tests.small_disk import fill, remount, small_disk
+from tests.small_disk import NEEDS_ROOT, fill, remount, small_disk
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0, reason="only root makes a small disk to fill"
-)
+pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture
