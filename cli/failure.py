@@ -78,12 +78,12 @@ def report_of_system(error: OSError, *, as_json: bool, done: str = "") -> int:
     if isinstance(error, BrokenPipeError):
         forget_output()
         return PIPE_CLOSED
-    refused = of_system(error)
+    what = "; ".join(filter(None, (str(of_system(error)), done)))
     if not is_taken:
-        what = "; ".join(filter(None, (str(refused), done)))
-        refused = UsageError(f"the output cannot be written: {what}")
-    report(refused, as_json=as_json and is_taken)
-    return FALSE if done else exit_code(refused)
+        what = f"the output cannot be written: {what}"
+    told = WriterStoppedError(what) if done else UsageError(what)
+    report(told, as_json=as_json and is_taken)
+    return exit_code(told)
 
 
 def described(error: LedgerError) -> dict[str, str]:

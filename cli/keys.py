@@ -1,5 +1,6 @@
 """`ledger keys`: private keys in files, their public halves, and who holds which."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -93,7 +94,9 @@ def show(
       ledger keys show demo/keys/forecaster.key
     """
     if file == "-":
-        text = read_input(file).decode("utf-8", "replace")
+        # Lines may end as in a file.
+        said = StringIO(read_input(file).decode("utf-8", "replace"), newline=None)
+        text = said.read()
         signer = key_of(text, "what stdin gives", _NO_FILE)
     else:
         signer = read_key(Path(file), _NO_FILE)

@@ -9,6 +9,7 @@ from ledger.keys.signing import PRIVATE, SignerKey, parse_signer
 
 _OTHERS = 0o077
 _NEW = "`ledger keys new NAME` makes one"
+_ELSEWHERE = "move it out of this folder, where each NAME.key is read"
 
 
 def write_key(path: Path, signer: SignerKey) -> None:
@@ -40,13 +41,12 @@ def read_key(path: Path, remedy: str = _NEW) -> SignerKey:
     if text is None:
         msg = f"{path} is no file: {remedy}"
         raise UsageError(msg)
-    signer = key_of(text, str(path), remedy)
-    if mode & _OTHERS:
+    if PRIVATE in text and mode & _OTHERS:
         msg = (
             f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}"
         )
         raise UsageError(msg)
-    return signer
+    return key_of(text, str(path), remedy)
 
 
 def key_of(text: str, place: str, remedy: str = _NEW) -> SignerKey:
@@ -67,6 +67,6 @@ def read_keys(folder: Path) -> dict[str, SignerKey]:
     """Return the signer keys of a folder's `*.key` files by their names."""
     keys = {}
     for path in sorted(folder.glob("*.key")):
-        signer = read_key(path)
+        signer = read_key(path, _ELSEWHERE)
         keys[signer.name] = signer
     return keys

@@ -39,6 +39,8 @@ from ledger.projections.tables import (
 )
 
 _BUSY_MILLISECONDS = 30_000
+# Of a new file: rows and indexes take a tenth less time than with SQLite's own 4,096.
+_PAGE_BYTES = 16_384
 # SQLite takes at least 999 parameters, wherever it comes from.
 _PARAMETERS_MAX = 900
 _OF_UNIT = (
@@ -50,8 +52,8 @@ _OF_UNIT = (
 class Tables:
     """One connection to the tables; what belongs together is written at once."""
 
-    def __init__(self, path: Path | None = None) -> None:
-        """Open or make the file; without a path, tables in memory.
+    def __init__(self, path: Path | None = None, page_bytes: int = _PAGE_BYTES) -> None:
+        """Open or make the file, of pages of that size; without a path, in memory.
 
         A file that this program does not make like that is emptied and made again.
         Raises `UncheckableError` where a pipe stands under its name.
@@ -64,8 +66,7 @@ class Tables:
         self.connection = connection
         # No write-ahead log: people open this file with the SQLite that they have, and
         # older ones have a fault that loses data when two connections reset one.
-        # Of a new file: rows and indexes this size of page takes a tenth faster.
-        connection.execute("PRAGMA page_size = 16384")
+        connection.execute(f"PRAGMA page_size = {page_bytes}")
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")
@@ -87,7 +88,8 @@ class Tables:
 
     def in_memory(self) -> "Tables":
         """Return a copy that can be written."""
-        copy = Tables()
+        [(page_bytes,)] = self.connection.execute("PRAGMA page_size")
+        copy = Tables(page_bytes=page_bytes)
         with copy.connection.backup("main", self.connection, "main") as pages:
             pages.step()
         return copy

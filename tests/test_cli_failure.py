@@ -487,6 +487,24 @@ def test_a_writer_that_stops_after_its_commit_says_that_it_was_written(
     assert GREW.format(console.ledger) in shown.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["people", "programs"])
+def test_what_fails_after_a_commit_says_that_it_was_written(
+    console: Console, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link", "a.json")
+
+    monkeypatch.setattr("ledger.cli.suite.print_receipt", fail)
+    shown = console.here("suite", "freeze", suite_file(console), *more)
+
+    said = f"a.json: Invalid cross-device link; {GREW.format(console.ledger)}"
+    assert shown.code == 1
+    if more:
+        assert shown.object["error"] == {"code": "writer-stopped", "message": said}
+    else:
+        assert said in shown.stderr
+
+
 @pytest.mark.parametrize("words", ["checkpoint", "rows --json", "--version", "--help"])
 def test_a_closed_output_is_refused_before_anything_is_done(
     console: Console, words: str

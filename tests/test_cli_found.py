@@ -259,12 +259,24 @@ def test_a_key_that_others_can_read_is_refused(console: Console) -> None:
     shown = console.run("keys", "show", file)
     assert shown.code == 2
     assert f"chmod 600 {file}" in shown.stderr
+    # Also where it is more than a key: a secret is exposed before it is misspelt.
+    file.write_text(file.read_text() * 2)
+    assert f"chmod 600 {file}" in console.run("keys", "show", file).stderr
+
+
+def test_a_file_among_the_keys_that_is_none_is_to_be_moved(console: Console) -> None:
+    founded(console)
+    (console.ledger / "keys" / "notes.key").touch()
+    shown = console.here("keys", "list")
+    assert shown.code == 2
+    assert "notes.key holds no private key: move it out of this folder" in shown.stderr
 
 
 def test_a_key_is_shown_from_stdin_as_from_its_file(console: Console) -> None:
     made = console.must("keys", "new", "piper", "--out", console.home)
     line = (console.home / "piper.key").read_text()
-    assert console.must("keys", "show", "-", stdin=line).stdout == made.stdout
+    for said in (line, line.replace("\n", "\r\n")):
+        assert console.must("keys", "show", "-", stdin=said).stdout == made.stdout
     told = console.must("keys", "show", "-", "--json", stdin=line).object
     assert (told["name"], told["file"]) == ("piper", "-")
 

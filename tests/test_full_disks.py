@@ -3,7 +3,9 @@
 And what it reads on one that cannot be written.
 """
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -169,3 +171,16 @@ def test_tables_that_cannot_be_written_are_caught_up_in_memory(
         assert told == console.here(*words, "--json")
     assert [each.code for each in shown[:3]] == [0, 0, 0]
     assert len(shown[0].object) > 1
+
+
+def test_tables_of_any_size_of_page_are_read_where_none_can_be_written(
+    disk: Path, console: Console
+) -> None:
+    on(disk, console).found().frozen()
+    before = console.here("rows", "--json")
+    tables = sqlite3.connect(console.ledger / "projections.db", isolation_level=None)
+    with closing(tables):
+        tables.execute("PRAGMA page_size = 4096")
+        tables.execute("VACUUM")
+    remount(disk, "ro")
+    assert console.here("rows", "--json") == before

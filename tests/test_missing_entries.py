@@ -136,3 +136,20 @@ def test_an_entry_that_a_draft_names_and_that_is_missing_is_named(
         pytest.raises(CorruptLogError, match=MISSING.format(5)),
     ):
         writer.event_at(5)
+
+
+def test_an_entry_that_is_appended_while_it_is_asked_for_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Workshop(tmp_path).found().tell()
+    with open_reader(shop.folder) as reader:
+        store, count = reader.store, reader.store.count()
+
+        def later(_: object) -> int:
+            monkeypatch.undo()
+            shop.fill(1, first=20)
+            return store.count()
+
+        monkeypatch.setattr(type(store), "count", later)
+        assert list(store.rows(count, count + 1)) == []
+        assert [row.seq for row in store.rows(count, count + 1)] == [count]
