@@ -7,7 +7,9 @@ takes back and judges itself.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -131,7 +133,19 @@ def _open_in_worker(log: Path) -> None:
     global _worker_entries  # noqa: PLW0603 - a worker process has one log
     # Ctrl-C reaches the whole group: the main process answers for all.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker_entries = Entries(open_store(log, read_only=True), is_sound=False)
+
+
+def _end_with_parent() -> None:
+    """End this process with the one that gives it work, however that one ends.
+
+    It would wait for more for ever: both ends of the queue are its own as well.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _verify_in_worker(stretch: Stretch) -> Verified:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ledger.shielding import shielded
+from tests.served import until
 from tests.source_tree import REPOSITORY
+from tests.workshop import Workshop
 
 # A program that has a process of its own and is interrupted while it starts it.
 PROGRAM = """
@@ -62,3 +64,44 @@ def test_what_was_blocked_and_who_is_told_are_as_before() -> None:
         assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+# An audit that is ended while a process works for it.
+AUDIT = """
+import os, signal, sys
+from pathlib import Path
+from ledger.projections.audit_signatures import PooledSignatures
+from ledger.projections.audit_storage import Entries
+from ledger.store_opening import open_store
+
+if __name__ == "__main__":
+    log = Path(sys.argv[1])
+    entries = Entries(open_store(log, read_only=True), is_sound=True)
+    signatures = PooledSignatures(log, entries, 1)
+    batch = entries.read(0, 11, 12)
+    signatures.take(batch)
+    assert signatures._given[0][1].result().count == 12
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_checks_signatures_ends_with_its_audit(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path).found().tell()
+    program = tmp_path / "program.py"
+    program.write_text(AUDIT)
+    with subprocess.Popen(
+        [sys.executable, str(program), str(shop.folder.log)],
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    ) as audit:
+        assert audit.wait() == -signal.SIGKILL
+        until(lambda: not is_there(audit.pid))
+
+
+def is_there(group: int) -> bool:
+    """Tell whether a group of processes has one left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
