@@ -41,9 +41,9 @@ def log(patient: Patient) -> Diagnosis:
         _require_signed(found)
         with legible():
             found.store.require_whole()
-    except CorruptLogError as error:
+    except LedgerError as error:
         remedy = f"find the place with `{command('ledger', 'verify', '--ledger', folder.path)}`, then {_BACKUP}"
-        return fail("log", error.reason, remedy)
+        return fail("log", str(error), remedy)
     wrong = _wrong_settings(folder, found)
     if wrong is not None:
         return fail("log", wrong, _settings_command(folder, found))

@@ -1,11 +1,13 @@
-"""What tests of several files are given: the real data where it is, and a forger."""
+"""What tests of several files are given: the real data, a forger, a disk to fill."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.forger import Forger
 from tests.shared import SHARED
+from tests.small_disk import small_disk
 from tests.workshop import Workshop
 
 
@@ -22,3 +24,10 @@ def shared_data() -> Path:
 def forger(workshop: Workshop, tmp_path: Path) -> Forger:
     """Somebody with a copy of the folder of the test's own `workshop`."""
     return Forger(workshop, tmp_path)
+
+
+@pytest.fixture
+def disk() -> Iterator[Path]:
+    """A small disk; whoever asks for it needs root."""
+    with small_disk("4m") as place:
+        yield place

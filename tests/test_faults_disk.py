@@ -15,16 +15,10 @@ from ledger.clock_watch import ClockWatch
 from ledger.daemon.protocol import BUSY, STOPPED
 from ledger.errors import WriterStoppedError
 from tests.served import SECONDS, Served, Talk, wire
-from tests.small_disk import NEEDS_ROOT, fill, remount, small_disk
+from tests.small_disk import NEEDS_ROOT, fill, remount
 from tests.workshop import Workshop
 
 pytestmark = NEEDS_ROOT
-
-
-@pytest.fixture
-def disk() -> Iterator[Path]:
-    with small_disk("4m") as place:
-        yield place
 
 
 @pytest.fixture

@@ -19,12 +19,6 @@ pytestmark = NEEDS_ROOT
 
 
 @pytest.fixture
-def disk() -> Iterator[Path]:
-    with small_disk("4m") as place:
-        yield place
-
-
-@pytest.fixture
 def console(tmp_path: Path) -> Console:
     return Console(tmp_path)
 
